@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
-from caltest.htests.asked import lies, read
+from caltest.htests.asked import lies, read, with_design
 from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.run import MeasureOptions
 from caltest.lenses import Lens
@@ -141,6 +141,7 @@ def verdict(
     kinds = ColumnOptions, RowOptions, ForecastOptions
     columns, rows, forecasts, options = parted(data_and_test_options, *kinds)
     given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
+    given, options = with_design(given, options)
     predictions, _ = read(given, lies(given))
     if segments is not None:
         checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
@@ -192,8 +193,7 @@ def verdict_of(
         As `verdict` gives it for the same questions.
     """
     parts = adjusted_verdicts(results, equivalence=equivalence)
-    advice = what_helps(results, parts, command=command)
-    return together(parts, advice, equivalence=equivalence)
+    return together(parts, what_helps(results, parts, command=command), equivalence=equivalence)
 
 
 def what_helps(

@@ -12,9 +12,9 @@ from caltest.calibrators.linear.scaling import TemperatureScaling
 from caltest.calibrators.mixtures import EnsembleTemperatureScaling
 from caltest.calibrators.linear.scaling import VectorScaling
 from caltest.calibrators.linear.ordinal import OrdinalScaling
-from caltest.calibrators.linear.structured import StructuredVectorScaling
+from caltest.calibrators.linear.scaling import StructuredVectorScaling
 from caltest.calibrators.linear.full_maps import MatrixScaling, DirichletCalibrator
-from caltest.calibrators.linear.structured import StructuredMatrixScaling
+from caltest.calibrators.linear.scaling import StructuredMatrixScaling
 from caltest.calibrators.spline.calibrator import SplineCalibrator
 from caltest.calibrators.gp.calibrator import GPCalibrator
 from caltest.calibrators.kernel import KernelCalibrator

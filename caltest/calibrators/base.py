@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,18 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from caltest import checks
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.output import FittedOutput
-from caltest.checks.arrays import label_values, missing
-from caltest.checks.suspicions import suspect_index, suspect_logits
+from caltest.calibrators.output import Saved, summary_of
+from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.predictions import Predictions
 from caltest.predictions.tables import classes_of_table, is_table
+from caltest.results import Summary
 from caltest.types import AnyArray, Codes, Flags, Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
 
 
 def check_labels_given(y: object, name: str = "y") -> AnyArray:
@@ -35,12 +40,12 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
     if given.dtype.kind == "c":
         remedy = "pass integers or strings: Complex data not supported"  # scikit-learn's words
         raise invalid(f"{name} must be labels", f"dtype {given.dtype}", remedy)
-    values = label_values(given, name)
+    values = checks.label_values(given, name)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         got = f"{values[row].max():.8g} at row {row}"
         if np.isnan(values[row]).any():
-            raise missing(name, got)
+            raise checks.missing(name, got)
         raise invalid(f"{name} must be finite", got, "drop or correct that row")
     if given.ndim == 2 and given.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
@@ -149,7 +154,7 @@ class Coefficient:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Calibrator(ClassifierMixin, TransformerMixin, FittedOutput, ABC):
+class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
     Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in
@@ -196,6 +201,77 @@ class Calibrator(ClassifierMixin, TransformerMixin, FittedOutput, ABC):
             What `summary` prints; empty where the map has no parameters.
         """
         return ()
+
+    def summary(
+        self,
+        X: object = None,
+        y: object = None,
+        *,
+        n_resamples: int = 999,
+        rng: object = None,
+        n_jobs: int | None = None,
+    ) -> Summary:
+        """Return what a model-validation file needs: parameters, and errors before and after.
+
+        Parameters
+        ----------
+        X, y : array_like, optional
+            Held-out predictions and their labels, on which log loss, ECE and the default test are
+            computed. By default the calibration set, where log loss and ECE after the fit are
+            optimistic, and a p-value stands only before it: `compare_calibrators` has that of rows
+            out of fold.
+        n_resamples : int, default 999
+            Resamples of the exact test.
+        rng : None, int, Generator or SeedSequence
+            The seed of the test.
+        n_jobs : int, optional
+            Number of threads of the test.
+
+        Returns
+        -------
+        Summary
+            It prints as text, Markdown, HTML and LaTeX.
+        """
+        check_is_fitted(self)
+        held_out = X is not None
+        data = self._read_held_out(X, y) if held_out else getattr(self, "_calibration_set", None)
+        options = {"n_resamples": n_resamples, "rng": checks.check_seed(rng), "n_jobs": n_jobs}
+        return summary_of(self, data, held_out=held_out, **options)
+
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the fitted map.
+
+        Parameters
+        ----------
+        kind : {"map", "simplex", "parameters", "latent"}, optional
+            Which function of `caltest.plots` draws: `calibration_map`, `simplex_map`,
+            `parameter_heatmap` or `latent_function`. By default the latent function of
+            `GPCalibrator`; for three classes the simplex; for more the parameters of
+            `DirichletCalibrator` and `MatrixScaling`; otherwise, and for `SplineCalibrator`, the
+            map.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        NotApplicable
+            If the calibrator has no such picture.
+        """
+        return draw("htests.plot_calibrator", self, kind, ax)
+
+    def broken(self) -> str:
+        m = len(self.classes_)
+        out = self.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
+        total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
+        if self.n_features_in_ != m:
+            return f"{m} classes for {self.n_features_in_} columns"
+        apart = np.abs(total - 1).max() < CLOSE
+        return "" if apart else f"probabilities that sum to {total[0]}"
 
     # ---- for other calibrators, which have checked inputs ---------------------------------------
 
@@ -372,19 +448,18 @@ class Calibrator(ClassifierMixin, TransformerMixin, FittedOutput, ABC):
             self.classes_ = X.classes
             self._warn_of_one_class(X.labels, X.sample_weight)
             return CalibrationSet(inputs, X.labels, X.sample_weight)
-        suspect_index(y=y, X=X, sample_weight=sample_weight)
+        checks.suspect_index(y=y, X=X, sample_weight=sample_weight)
         labels = check_labels_given(y)
         checks.check_not_swapped(checks.as_array(X, "probs"), labels)
         inputs = self._read_inputs(X, reset=True)
         if inputs.from_logits:
-            suspect_logits(checks.as_array(X, "logits"))
+            checks.suspect_logits(checks.as_array(X, "logits"))
         if self.classes is None and labels.dtype.kind == "f" and labels.ndim == 1:
             bad = np.isfinite(labels) & (labels != np.floor(labels))
             if bad.any():
                 row = int(np.argmax(bad))
                 rule = "y must be labels of classes, not continuous numbers"
-                got = f"{labels[row]:.8g} at row {row}"
-                raise invalid(rule, got, "pass integers or strings")
+                raise invalid(rule, f"{labels[row]:.8g} at row {row}", "pass integers or strings")
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":

@@ -38,25 +38,6 @@ def check_folds(cv: object) -> Any:
     return check_integer(cv, "cv", 2)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenSetting:
-    """The setting that predicts held-out labels best.
-
-    Attributes
-    ----------
-    best : int
-        Its place in the grid, the first of several.
-    losses : (n_folds, n_settings) array
-        Weighted mean log loss of each held-out fold.
-    models : list of Calibrator
-        The fold models of the best setting.
-    """
-
-    best: int
-    losses: Floats
-    models: list[Calibrator]
-
-
 def folds(
     values: Any,
     codes: Ints,
@@ -130,7 +111,7 @@ def choose(
     cv: object = 5,
     random_state: int | None = None,
     n_jobs: int | None = None,
-) -> ChosenSetting:
+) -> tuple[int, Floats, list[Calibrator]]:
     """Fit every setting to the training rows of every fold, and compare held-out log losses.
 
     Parameters
@@ -153,8 +134,13 @@ def choose(
 
     Returns
     -------
-    Choice
-        The setting with the least mean of the folds' losses.
+    int
+        The place in the grid of the setting with the least mean of the folds' losses, the first of
+        several.
+    (n_folds, n_settings) array
+        Weighted mean log loss of each held-out fold.
+    list of Calibrator
+        The fold models of the best setting.
     """
 
     def fit_fold(train: Order, test: Order) -> tuple[list[float], list[Calibrator]]:
@@ -172,7 +158,7 @@ def choose(
     results = list(map_threads(fit_fold, pairs, n_jobs))
     losses = np.array([losses for losses, _ in results])
     best = int(losses.mean(axis=0).argmin())
-    return ChosenSetting(best, losses, [models[best] for _, models in results])
+    return best, losses, [models[best] for _, models in results]
 
 
 def observed(model: Calibrator, data: CalibrationSet) -> Floats:
@@ -281,27 +267,26 @@ class EnsembleCalibrator(Calibrator):
         from sklearn.model_selection import ParameterGrid
 
         calibrator = self._passed_on(self.calibrator)
-        grid = check_param_grid(self.param_grid, calibrator.get_params())
-        settings = list(ParameterGrid(grid))
+        settings = list(ParameterGrid(check_param_grid(self.param_grid, calibrator.get_params())))
         folds_and_jobs = self.cv, self.random_state, check_jobs(self.n_jobs)
-        choice = choose(calibrator, data, self.classes_, settings, *folds_and_jobs)
-        self.calibrators_ = choice.models
-        notes = Counter(text for model in choice.models for text in model.notes())
+        chosen = choose(calibrator, data, self.classes_, settings, *folds_and_jobs)
+        best, losses, self.calibrators_ = chosen
+        notes = Counter(text for model in self.calibrators_ for text in model.notes())
         for text, count in notes.items():
-            self._note(f"{count} of {len(choice.models)} folds: {text}")
-        self.best_params_ = settings[choice.best]
-        means = choice.losses.mean(axis=0)
+            self._note(f"{count} of {len(self.calibrators_)} folds: {text}")
+        self.best_params_ = settings[best]
+        means = losses.mean(axis=0)
         names = sorted({name for setting in settings for name in setting})
         self.cv_results_ = {
             "params": settings,
             **{f"param_{name}": [setting.get(name) for setting in settings] for name in names},
             "mean_log_loss": means,
-            "std_log_loss": choice.losses.std(axis=0),
+            "std_log_loss": losses.std(axis=0),
             # From 1; equal values share the smallest rank.
             "rank": np.searchsorted(np.sort(means), means).astype(np.int64) + 1,
-            **{f"fold{f}_log_loss": losses for f, losses in enumerate(choice.losses)},
+            **{f"fold{f}_log_loss": own for f, own in enumerate(losses)},
         }
-        self.best_score_ = float(means[choice.best])
+        self.best_score_ = float(means[best])
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         total = sum(calibrator.calibrate(inputs) for calibrator in self.calibrators_)

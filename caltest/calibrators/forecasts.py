@@ -17,8 +17,7 @@ from scipy.optimize import minimize
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.output import Saved
-from caltest.checks import check_choice, check_flag, check_unused
-from caltest.checks.options import check_instance
+from caltest.checks import check_choice, check_flag, check_instance, check_unused
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts import Forecasts
 from caltest.forecasts.laws import LEAST, Law, NormalLaw, Quantiles, read

@@ -264,7 +264,7 @@ class AutoCalibrator(Calibrator):
         settled = [one.settled() for one in maps]
         choices = [choose(one, data, names, [{}], cv=pairs, n_jobs=jobs) for one in settled]
         tested = [data.rows(rows) for _, rows in pairs]
-        seen = [np.concatenate(list(map(observed, one.models, tested))) for one in choices]
+        seen = [np.concatenate(list(map(observed, models, tested))) for _, _, models in choices]
         weight = np.ones(n) if data.weight is None else data.weight
         weight = np.concatenate([weight[rows] for _, rows in pairs])
         parts = np.column_stack(seen)

@@ -14,30 +14,24 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.checks import check_choice, check_part, check_seed, listing, load_schema
-from caltest.checks.schemas import parse_json
-from caltest.drawing import draw
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY
+from caltest.checks import check_choice, check_part, listing, load_schema, parse_json
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
 from caltest.render import Sheet, number, pvalue
-from caltest.results import Summary
+from caltest.results import HTest, Summary
 from caltest.results.sheets import pvalue_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-    from caltest.results import HTest
 
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 Facts = list[tuple[str, str]]
 Row = tuple[str, ...]
 LEVEL = 0.95
-CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
 MOST_ROWS = 40  # of coefficients that are printed
 
 
@@ -153,98 +147,28 @@ class Saved(BaseEstimator, ABC):
         return cls.from_dict(parse_json(text, "text must be JSON", "pass what to_json gave"))
 
 
-class FittedOutput(Saved):
-    """The summary and the picture of a calibrator."""
-
-    def broken(self) -> str:
-        calibrator: Any = self
-        m = len(calibrator.classes_)
-        out = calibrator.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
-        total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
-        if calibrator.n_features_in_ != m:
-            return f"{m} classes for {calibrator.n_features_in_} columns"
-        apart = np.abs(total - 1).max() < CLOSE
-        return "" if apart else f"probabilities that sum to {total[0]}"
-
-    def summary(
-        self,
-        X: object = None,
-        y: object = None,
-        *,
-        n_resamples: int = 999,
-        rng: object = None,
-        n_jobs: int | None = None,
-    ) -> Summary:
-        """Return what a model-validation file needs: parameters, and errors before and after.
-
-        Parameters
-        ----------
-        X, y : array_like, optional
-            Held-out predictions and their labels, on which log loss, ECE and the default test are
-            computed. By default the calibration set, where log loss and ECE after the fit are
-            optimistic, and a p-value stands only before it: `compare_calibrators` has that of rows
-            out of fold.
-        n_resamples : int, default 999
-            Resamples of the exact test.
-        rng : None, int, Generator or SeedSequence
-            The seed of the test.
-        n_jobs : int, optional
-            Number of threads of the test.
-
-        Returns
-        -------
-        Summary
-            It prints as text, Markdown, HTML and LaTeX.
-        """
-        check_is_fitted(self)
-        calibrator: Any = self
-        held_out = X is not None
-        data = self._read_held_out(X, y) if held_out else getattr(self, "_calibration_set", None)
-        names = calibrator.classes_.tolist()
-        facts = [("calibrator", " ".join(repr(self).split()))]
-        facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
-        if data is not None:
-            source = "held out" if held_out else "those of the fit"
-            facts += [("observations (n)", f"{data.inputs.n}, {source}")]
-            options = {"n_resamples": n_resamples, "rng": check_seed(rng), "n_jobs": n_jobs}
-            facts += _before_and_after(calibrator, data, options, held_out=held_out)
-        coefficients = calibrator.coefficients()
-        if len(coefficients) > MOST_ROWS:
-            facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
-            coefficients = ()
-        header, rows = _table(coefficients)
-        # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
-        text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
-        notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
-        closing = tuple(notes if data is not None and not held_out else ())
-        parts: dict[str, Any] = {"facts": tuple(facts), "header": header, "rows": rows}
-        return Summary(Sheet(title=calibrator.title, **parts, closing=closing, listing=True))
-
-    def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw the fitted map.
-
-        Parameters
-        ----------
-        kind : {"map", "simplex", "parameters", "latent"}, optional
-            Which function of `caltest.plots` draws: `calibration_map`, `simplex_map`,
-            `parameter_heatmap` or `latent_function`. By default the latent function of
-            `GPCalibrator`; for three classes the simplex; for more the parameters of
-            `DirichletCalibrator` and `MatrixScaling`; otherwise, and for `SplineCalibrator`, the
-            map.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        NotApplicable
-            If the calibrator has no such picture.
-        """
-        return draw("htests.plot_calibrator", self, kind, ax)
+def summary_of(
+    calibrator: Calibrator, data: CalibrationSet | None, *, held_out: bool, **options: Any
+) -> Summary:
+    """Return parameters, and errors of some data before and after; see `Calibrator.summary`."""
+    names = calibrator.classes_.tolist()
+    facts = [("calibrator", " ".join(repr(calibrator).split()))]
+    facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
+    if data is not None:
+        source = "held out" if held_out else "those of the fit"
+        facts += [("observations (n)", f"{data.inputs.n}, {source}")]
+        facts += _before_and_after(calibrator, data, options, held_out=held_out)
+    coefficients = calibrator.coefficients()
+    if len(coefficients) > MOST_ROWS:
+        facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
+        coefficients = ()
+    header, rows = _table(coefficients)
+    # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
+    text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
+    notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
+    closing = tuple(notes if data is not None and not held_out else ())
+    parts: dict[str, Any] = {"facts": tuple(facts), "header": header, "rows": rows}
+    return Summary(Sheet(title=calibrator.title, **parts, closing=closing, listing=True))
 
 
 def encode(value: object) -> Any:

@@ -32,40 +32,29 @@ from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 ROUNDING = 1e-12  # of scores: a smaller spread, relative to the largest, is none
 
 
-@dataclass(frozen=True)
-class Sigmoids:
-    """One sigmoid for each class or, of two classes, for the second.
+def of_sigmoids(
+    scores: Floats, slopes: Floats, intercepts: Floats, curve: Callable[[Floats], Floats] = expit
+) -> Floats:
+    """Return probabilities, (..., K), of scores, (..., K), by a sigmoid for each class.
 
-    Attributes
+    Parameters
     ----------
+    scores : (..., K) array
+        Scores.
     slopes, intercepts : (K,) or (1,) array
-        Of P(class) = curve(slope score + intercept), before rows are divided by their sums.
+        Of P(class) = curve(slope score + intercept), before rows are divided by their sums; of two
+        classes those of the second.
     curve : callable
         The logistic function, or the distribution function of the standard normal.
     """
-
-    slopes: Floats
-    intercepts: Floats
-    curve: Callable[[Floats], Floats] = expit
-
-    def __call__(self, scores: Floats) -> Floats:
-        """Return probabilities, (..., K), of scores, (..., K)."""
-        own = scores[..., -len(self.slopes) :]
-        return rows_of_events(self.curve(self.slopes * own + self.intercepts))
+    return rows_of_events(curve(slopes * scores[..., -len(slopes) :] + intercepts))
 
 
-@dataclass(frozen=True)
-class IsotonicMaps:
-    """One isotonic regression for each class or, of two classes, for the second."""
-
-    fits: Sequence[IsotonicRegression]
-
-    def __call__(self, scores: Floats) -> Floats:
-        """Return probabilities, (..., K), of scores, (..., K)."""
-        own = np.moveaxis(scores[..., -len(self.fits) :], -1, 0)
-        pairs = zip(self.fits, own, strict=True)
-        events = [fit.predict(one.ravel()).reshape(one.shape) for fit, one in pairs]
-        return rows_of_events(np.stack(events, axis=-1))
+def of_isotonic(scores: Floats, fits: Sequence[IsotonicRegression]) -> Floats:
+    """Return probabilities, (..., K), of scores, (..., K), by a regression for each class."""
+    pairs = zip(fits, np.moveaxis(scores[..., -len(fits) :], -1, 0), strict=True)
+    events = [fit.predict(one.ravel()).reshape(one.shape) for fit, one in pairs]
+    return rows_of_events(np.stack(events, axis=-1))
 
 
 def rows_of_events(events: Floats) -> Floats:
@@ -75,17 +64,19 @@ def rows_of_events(events: Floats) -> Floats:
     return normalised(events)
 
 
-def fit_sigmoids(scores: Floats, codes: Ints, *, probit: bool = False) -> Sigmoids:
+def fit_sigmoids(scores: Floats, codes: Ints, *, probit: bool = False) -> partial[Floats]:
     """Fit them to scores, (n, K), of rows that the classifier was not fitted on."""
     fits = [fit_sigmoid(*pair, probit=probit) for pair in _events(scores, codes)]
     slopes, intercepts = np.array(fits).T
-    return Sigmoids(slopes, intercepts, ndtr if probit else expit)
+    curve = ndtr if probit else expit
+    return partial(of_sigmoids, slopes=slopes, intercepts=intercepts, curve=curve)
 
 
-def fit_isotonic(scores: Floats, codes: Ints) -> IsotonicMaps:
+def fit_isotonic(scores: Floats, codes: Ints) -> partial[Floats]:
     """Fit isotonic regressions to scores, (n, K), of rows the classifier was not fitted on."""
     pairs = _events(scores, codes)
-    return IsotonicMaps([IsotonicRegression(out_of_bounds="clip").fit(*pair) for pair in pairs])
+    fits = [IsotonicRegression(out_of_bounds="clip").fit(*pair) for pair in pairs]
+    return partial(of_isotonic, fits=fits)
 
 
 def _events(scores: Floats, codes: Ints) -> list[tuple[Floats, Flags]]:
@@ -166,8 +157,7 @@ def in_parts(
 
 def softmax_means(mean: Floats, deviation: Floats, samples: Floats, n_jobs: int | None) -> Floats:
     """Return the mean of the softmax of N(mean, deviation^2), row by row, (n, K)."""
-    part = partial(_means, samples=samples)
-    return in_parts(part, (mean, deviation), CHUNK, n_jobs)[0]
+    return in_parts(partial(_means, samples=samples), (mean, deviation), CHUNK, n_jobs)[0]
 
 
 @njit()

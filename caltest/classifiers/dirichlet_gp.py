@@ -11,8 +11,7 @@ import numpy as np
 
 from caltest.checks import check_choice
 from caltest.classifiers.base import Maximum, grid_of, kernel_of, softmax_means
-from caltest.classifiers.collapsed_bound import Latent, Targets, pseudo_targets
-from caltest.classifiers.regressions import RegressionsClassifier
+from caltest.classifiers.regressions import Latent, RegressionsClassifier, Targets, pseudo_targets
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats
 
@@ -140,8 +139,7 @@ class DirichletGPClassifier(RegressionsClassifier):
                 found = bound_to.evidence(targets, kernel_of(theta))
                 return found.value, self._slope(found.kernel)
 
-            start = self._start(X, _variance_of(targets, counts))
-            found = self._maximise(objective, start, len(X))
+            found = self._maximise(objective, self._start(X, _variance_of(targets, counts)), len(X))
             if len(alphas) == 1:
                 return np.nan, targets, found
             latent = bound_to.posterior(targets, kernel_of(found.theta))

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from caltest.checks import check_choice, check_flag, check_level
-from caltest.classifiers.base import (
-    IsotonicMaps,
-    Maximum,
-    Sigmoids,
-    fit_isotonic,
-    fit_sigmoids,
-    kernel_of,
-    normalised,
-)
-from caltest.classifiers.collapsed_bound import label_targets
-from caltest.classifiers.regressions import RegressionsClassifier
+from caltest.classifiers import base
+from caltest.classifiers.regressions import RegressionsClassifier, label_targets
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
 
@@ -129,26 +121,26 @@ class GPRegressionClassifier(RegressionsClassifier):
         share = check_level(self.held_out, "held_out")
         held = _held_out(codes, share, rng) if self.platt else np.zeros(len(codes), dtype=bool)
         self._end(self._fit_regressions(X[~held], codes[~held], rng))
-        self._scaled: Sigmoids | IsotonicMaps | None = None
+        self._scaled: partial[Floats] | None = None
         self.slopes_ = self.intercepts_ = None
         if self.platt:
             self._n_held_out = int(held.sum())
             held = held if held.any() else ~held
             scores = self._latent(X[held])[0]
             if self.platt == "isotonic":
-                self._scaled = fit_isotonic(scores, codes[held])
+                self._scaled = base.fit_isotonic(scores, codes[held])
                 return
-            found = fit_sigmoids(scores, codes[held], probit=self.platt == "probit")
+            found = base.fit_sigmoids(scores, codes[held], probit=self.platt == "probit")
             self._scaled = found
-            self.slopes_, self.intercepts_ = found.slopes, found.intercepts
+            self.slopes_, self.intercepts_ = (found.keywords[of] for of in ("slopes", "intercepts"))
 
-    def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> Maximum:
+    def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> base.Maximum:
         counts = np.bincount(codes)
         bound_to = self._regressions(X, codes, rng)
 
         def objective(theta: Floats) -> tuple[float, Floats]:
             targets = label_targets(float(np.exp(theta[0])), counts)
-            found = bound_to.evidence(targets, kernel_of(theta[1:]))
+            found = bound_to.evidence(targets, base.kernel_of(theta[1:]))
             return found.value, np.concatenate([[found.log_noise], self._slope(found.kernel)])
 
         shares = counts / len(codes)
@@ -156,7 +148,7 @@ class GPRegressionClassifier(RegressionsClassifier):
         start = np.concatenate([[np.log(spread)], self._start(X, spread)])
         found = self._maximise(objective, start, len(X))
         theta, self.bound_ = found.theta, found.value
-        self.noise_, kernel = float(np.exp(theta[0])), kernel_of(theta[1:])
+        self.noise_, kernel = float(np.exp(theta[0])), base.kernel_of(theta[1:])
         self.variance_, self.length_scale_ = kernel
         targets = label_targets(self.noise_, counts)
         self._centre = targets.centre
@@ -169,7 +161,7 @@ class GPRegressionClassifier(RegressionsClassifier):
     def _of_latent(self, f: Floats) -> Floats:
         if self._scaled is not None:
             return self._scaled(f)
-        return normalised(np.maximum(f, 0))
+        return base.normalised(np.maximum(f, 0))
 
     def _points(self) -> Floats:
         points = super()._points()

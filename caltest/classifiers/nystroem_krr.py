@@ -115,8 +115,8 @@ class NystroemKRRClassifier(KernelClassifier):
         self._weights = sums.weights(self.alpha_)
         scores = self._scores_across(X, folds, sums) if self.platt else None
         self._sigmoids = None if scores is None else fit_sigmoids(scores, codes)
-        self.slopes_ = getattr(self._sigmoids, "slopes", None)
-        self.intercepts_ = getattr(self._sigmoids, "intercepts", None)
+        found = {} if self._sigmoids is None else self._sigmoids.keywords
+        self.slopes_, self.intercepts_ = found.get("slopes"), found.get("intercepts")
 
     def _choice(
         self, X: Floats, targets: Floats, folds: Ints, gamma: float, rows: int

@@ -13,8 +13,8 @@ from scipy.linalg.blas import dtrmm
 
 from caltest.checks import check_integer
 from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_of, normal_samples
-from caltest.classifiers.collapsed_bound import root_of_kernel
 from caltest.classifiers.rbf import KernelGradient, RBFParameters, inducing_points, no_gradient, rbf
+from caltest.classifiers.regressions import root_of_kernel
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats

@@ -17,7 +17,6 @@ import numpy as np
 import typer
 
 from caltest import __version__, checks
-from caltest.checks.schemas import parse_json
 from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
 from caltest.cli.options import grouped
@@ -318,7 +317,7 @@ def read_map(path: Path) -> Map:
     if path == STREAM or not path.is_file():
         raise invalid("MAP must name a file", repr(str(path)), fit_one)
     remedy = "pass what caltest wrote"
-    values = parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)
+    values = checks.parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)
     if not isinstance(values, dict):
         raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from caltest import checks
-from caltest.checks import check_choice, check_not_empty, check_unused
-from caltest.checks.arrays import listing
-from caltest.checks.suspicions import warn_caller
+from caltest.checks import check_choice, check_not_empty, check_unused, listing, warn_caller
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
@@ -248,12 +246,8 @@ class RowsFile(NumberColumns, PredictionFile):
         """The names of the columns of the probabilities, or those of forecasts by what they are."""
         return self.forecasts or super().columns
 
-    def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
-        if not self.forecasts:
-            return super().lies(engine, on_error, weighted=weighted)
-        if check_choice(engine, ENGINES, "--engine") in ("cells", "chunks"):
-            check_unused("with forecasts", engine=engine)
-        return False
+    def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
+        return super().columns_asked(by, segments) | self.forecasts_from()
 
     def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
         if not self.forecasts:
@@ -261,8 +255,7 @@ class RowsFile(NumberColumns, PredictionFile):
         from caltest.forecasts import Forecasts
 
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
-        groups = _groups(by, self._opened[0].names)
-        rows = {"groups": groups, "sample_weight": self.sample_weight}
+        rows = {"groups": _groups(by, self._opened[0].names), "sample_weight": self.sample_weight}
         columns = self.forecasts_from(probs or "") | rows
         return Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
 

@@ -11,8 +11,7 @@ import typer
 
 import caltest
 from caltest import render
-from caltest.checks import check_choice, load_schema
-from caltest.checks.schemas import FOLDER, URN
+from caltest.checks import FOLDER, URN, check_choice, load_schema
 from caltest.cli import completion
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text

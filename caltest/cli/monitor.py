@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caltest.checks import as_array, check_choice, check_groups, check_unused
-from caltest.checks.arrays import label_values
+from caltest.checks import as_array, check_choice, check_groups, check_unused, label_values
 from caltest.cli import options
 from caltest.cli.inputs import RowsFile
 from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
@@ -30,12 +29,8 @@ State = Annotated[
 ]
 
 
-class MonitorInput(NamedTuple):
-    """What `Monitor.update` takes, and the classes that its columns are named after."""
-
-    probs: object
-    groups: AnyArray | None
-    classes: Sequence[object] | None = None
+# What `Monitor.update` takes, groups, and the classes that columns are named after.
+MonitorInput = tuple[object, AnyArray | None, Sequence[object] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +50,10 @@ class WatchedFile(RowsFile):
         return None
 
     def rows(self, by: str | None, known: Sequence[object] | None) -> MonitorInput:
-        """Return the rows, with their labels where there are some."""
+        """Return what `Monitor.update` takes; the rows have labels where there are some."""
         if self.label is not None or self.ids is None:
             found = self.predictions(by=by, known=known)
-            return MonitorInput(found, found.groups)
+            return found, found.groups, None
         check_unused("on a monitor", **{"--weight": self.sample_weight})
         raw = self.chosen(self.ids, self.probs, by)
         probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
@@ -69,9 +64,7 @@ class WatchedFile(RowsFile):
             from caltest.monitoring.waiting import other_classes
 
             raise other_classes(str(classes), known)
-        return MonitorInput(
-            probs, None if groups is None else check_groups(groups, len(probs)), classes
-        )
+        return probs, None if groups is None else check_groups(groups, len(probs)), classes
 
     def values(self, name: str | None, option: str) -> AnyArray:
         """Return the names or the labels that an option names, of a file that may have no more."""
@@ -125,13 +118,14 @@ def monitor(
             check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
             watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))
         else:
-            rows = file.rows(by, None if watch is None else watch.classes)
+            rows, groups, classes = file.rows(by, None if watch is None else watch.classes)
             if watch is None:
-                watch = _begun(rows, restart=restart, memory=memory, plan=plan, level=level)
+                own = None if groups is None else sorted(set(groups.tolist()), key=str)
+                watch = _begun(classes, own, restart=restart, memory=memory, plan=plan, level=level)
             with file.rows_named():
                 watch.update(
-                    rows.probs,
-                    groups=rows.groups,
+                    rows,
+                    groups=groups,
                     ids=names,
                     batch_id=batch_id,
                     again=again,
@@ -165,7 +159,13 @@ def _read(state: Path, by: str | None, level: float | None, **others: object) ->
 
 
 def _begun(
-    rows: MonitorInput, *, restart: bool, memory: int | None, plan: Path | None, level: float | None
+    classes: Sequence[object] | None,
+    groups: list[object] | None,
+    *,
+    restart: bool,
+    memory: int | None,
+    plan: Path | None,
+    level: float | None,
 ) -> Monitor:
     """Begin a monitor of the classes and groups of the first rows."""
     from caltest.monitoring import Monitor, MonitoringPlan
@@ -174,8 +174,8 @@ def _begun(
         check_unused("where --plan has them", restart=restart or None, level=level)
         restart, level = True, MonitoringPlan.read(plan).monitor_level
     return Monitor(
-        classes=rows.classes,
-        groups=None if rows.groups is None else sorted(set(rows.groups.tolist()), key=str),
+        classes=classes,
+        groups=groups,
         restart=restart,
         memory=memory,
         level=0.05 if level is None else level,

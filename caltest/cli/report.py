@@ -155,6 +155,7 @@ def report(
     by: str | None = None,
     grades: str | None = None,
     segments: str | None = None,
+    design: str | None = None,
     cluster: str | None = None,
     recalibrate: Keys = None,
     profile: str | None = None,
@@ -185,8 +186,17 @@ def report(
         check_written(form)
         seed = check_seed(draws.rng)
         given: dict[str, Any]
-        needs_rows = grades or segments or cluster or recalibrate or tolerance is not None
-        if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
+        if file.forecasts and engine in ("cells", "chunks"):
+            check_unused("in a report on forecasts", engine=engine)
+        needs_rows = grades or segments or design or cluster or recalibrate or tolerance is not None
+        tests: list[Any] | None = _keys(test)
+        if design is not None:
+            combined: Any = caltest.measures.REGISTRY["combined"]
+            others = tests or ["pit-ks", "crps", "log-score"]
+            tests = [combined(design=file.by_name(design, "--design")), *others]
+        if (engine == "cells" or not (needs_rows or file.forecasts)) and file.lies(
+            engine, on_error
+        ):
             given = {"model": None, "data": file.unread, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
@@ -204,7 +214,7 @@ def report(
             words += ["--seed", str(seed)]
         made: Report = caltest.report(
             **given,
-            test=_keys(test),
+            test=tests,
             lens=_keys(lens),
             grades=file.grades(grades),
             recalibrate=_keys(recalibrate),

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
-from caltest.checks import check_choice
-from caltest.checks.options import not_a_choice
+from caltest.checks import check_choice, not_a_choice
 from caltest.cli import options
 from caltest.cli.completion import OF_THE_COMMAND
 from caltest.errors import invalid, shown

@@ -18,11 +18,9 @@ from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
-from caltest.checks.options import check_instance
 from caltest.comparison.scores import ProperScore, mean_score, units_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.predictions import ModelData, Predictions, models, tables
-from caltest.predictions.rows import Rows
+from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Floats, Order
 
@@ -147,8 +145,7 @@ def set_of(predictions: Any, logits: Floats | None = None) -> AnySet:
     """Return what maps are fitted to, checked probabilities or logits, or forecasts."""
     if not predictions.m:
         return ForecastSet(predictions)
-    values = predictions.probs if logits is None else logits
-    inputs = Inputs(values, from_logits=logits is not None)
+    inputs = Inputs(predictions.probs if logits is None else logits, from_logits=logits is not None)
     return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
 
@@ -216,7 +213,7 @@ def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) ->
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
     kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
     asked = "calibrators", remedy, "calibrator of forecasts"
-    made: ForecastCalibrator = clone(check_instance(value, kind, *asked))
+    made: ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
     return made
 
 

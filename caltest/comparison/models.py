@@ -20,11 +20,10 @@ from caltest.comparison.ranking import check_control, check_names
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.measures import ScoreDecomposition
-from caltest.predictions import ModelData, tables
+from caltest.predictions import ModelData, Rows, tables
 from caltest.predictions.model_data import FORECASTS
 from caltest.predictions.models import is_forecaster, is_model
 from caltest.predictions.options import WeightedOptions, parted
-from caltest.predictions.rows import Rows
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 
 CONFIDENCE = 0.95

@@ -299,8 +299,7 @@ def best_map(
     >>> best.name, best.helps, best.n, best.n_fit
     ('temperature', True, 300, 240)
     """
-    found = out_of_fold(predictions, calibrators, data=data, **options)
-    return best_of(found, predictions, data)
+    return best_of(out_of_fold(predictions, calibrators, data=data, **options), predictions, data)
 
 
 def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> BestMap:

@@ -21,9 +21,8 @@ from caltest.htests.run import MeasureOptions, as_list
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Predictions
+from caltest.predictions import Predictions, Rows
 from caltest.predictions.options import WeightedOptions
-from caltest.predictions.rows import Rows
 from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order

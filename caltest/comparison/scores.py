@@ -16,8 +16,7 @@ from caltest import checks, htests, measures
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.forecasts import Forecasts
 from caltest.lenses import Interval
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.types import Codes, Floats
 
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
@@ -212,5 +211,4 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
 
 
 def _coverage(forecasts: Forecasts) -> float:
-    inside = Interval(0.9)(forecasts).labels.astype(np.float64)
-    return mean_score(inside, forecasts.weights)
+    return mean_score(Interval(0.9)(forecasts).labels.astype(np.float64), forecasts.weights)

@@ -13,6 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.checks import suspicions
 from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
+from caltest.numerics.pit_cells import VERY_MANY
 from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, ForecastOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
@@ -20,6 +21,7 @@ from caltest.predictions.rows import OF_ROWS, Deviations, RowColumns, Rows
 from caltest.types import AnyArray, Flags, Floats
 
 if TYPE_CHECKING:
+    from caltest.forecasts.counted import PitCounts
     from caltest.forecasts.laws import Law
 
 
@@ -304,10 +306,42 @@ class Forecasts(Rows):
         that the outcomes determine.
         """
         low, high = self.limits
+        if low is high:
+            return checks.read_only(low)
         # One key for the outcomes of all rows: the same data have the same numbers, others others.
         key = content_hashes(self.outcomes[:, np.newaxis] + 0.0).sum(keepdims=True)
         within = draw_uniforms(self.uniforms.rows, key)[0]
         return checks.read_only(low + within * (high - low))
+
+    @property
+    def errors(self) -> tuple[Floats, bool]:
+        """The outcomes less the means, or, where these are not known, PIT less 0.5; and which."""
+        has_means = self.law.has_tails and bool(np.isfinite(self.mean).all())
+        return (self.outcomes - self.mean if has_means else self.pit - 0.5), has_means
+
+    @property
+    def told_apart(self) -> tuple[Floats, Floats]:
+        """The means and standard deviations of the laws that outcomes are redrawn from."""
+        law = self.law.drawn_from(self.outcomes)
+        return law.mean, law.sd
+
+    @property
+    def copies(self) -> Floats:
+        """For how many rows each stands: one."""
+        return np.ones(self.n)
+
+    def counted(self, groups: int) -> PitCounts | None:
+        from caltest.forecasts.counted import SAMPLED, PitCounts
+
+        if self.n < VERY_MANY or self.sample_weight is not None:
+            return None
+        counts = PitCounts(self.subset(slice(None, None, SAMPLED)), groups)
+        counts.add(self)
+        return counts
+
+    def numbered_from(self, start: int) -> Forecasts:
+        """Give the rows, as some of many, numbers from `start` on, which tell them apart."""
+        return self._with(Uniforms(row_hashes(np.arange(start, start + self.n))))
 
     @property
     def observed(self) -> Floats:

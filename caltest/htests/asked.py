@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from caltest.checks import group_values
-from caltest.errors import NotApplicable, rows_named
+from caltest.checks import check_choice, check_not_label, group_values
+from caltest.checks.arrays import listing
+from caltest.errors import NotApplicable, invalid, rows_named
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls.exact import MOST
-from caltest.predictions import ModelData, tables
-from caltest.predictions.rows import Rows
+from caltest.predictions import ModelData, Rows, tables
 from caltest.sources.sources import Source, source_of
 
 Found = TypeVar("Found")
@@ -117,6 +117,25 @@ def read(given: ModelData, source: Source | None) -> tuple[Rows, Keys]:
     held = replace(given, model=None, data=source.table(given.needs))
     with rows_named(source.place):
         return held.rows().from_source(source.name), keys_of(held)
+
+
+def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, dict[str, Any]]:
+    """Read the columns that `design` names, if it names some, and what lies in files with them."""
+    names, source = as_columns(options.get("design")), lies(given)
+    if not names:
+        return given, options
+    if source is not None and source.native is None:
+        source = replace(source, native=source.table())
+        given = replace(given, model=None, data=source)
+    data = given.data[0] if isinstance(given.data, tuple) else given.data
+    frame = data if source is None else source.native
+    if not tables.is_table(frame):
+        remedy = "pass a data frame, a file, or the columns themselves"
+        raise invalid("design must name columns of a data frame", listing(names), remedy)
+    table = tables.table_of_frame(frame)
+    for name in names:
+        check_not_label(check_choice(name, table.names, "design"), given.label, "design")
+    return given, options | {"design": {name: table.column(name) for name in names}}
 
 
 def keys_of(given: ModelData) -> Keys:

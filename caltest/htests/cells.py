@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks.suspicions import suspect_counted
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests.asked import Asked, Keys, Plan, as_columns, lies
 from caltest.htests.combine import GroupsCall, in_one_pass
+from caltest.htests.forecasts import ForecastsByChunks, columns_of_forecasts
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY
@@ -130,7 +130,7 @@ class CountedRows(Answering):
         if len(self.classes) == 2 and str(self.lenses[0]) == "strong":
             columns = [(one.mean, one.counts, one.hits) for one in self.events[0].values()]
             mean, rows, events = map(np.concatenate, zip(*columns, strict=True))
-            suspect_counted(mean, rows, events, np.array(self.classes))
+            checks.suspect_counted(mean, rows, events, np.array(self.classes))
 
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the cells of each lens.
@@ -172,8 +172,7 @@ def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplic
     cells: Cells = plans[0].predictions
     bound = [_bound(plan, cells) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
-    draws = asked.draws(plans[0].seed)
-    outcomes = iter(exact_tests(pairs, Draws(**draws)) if pairs else ())
+    outcomes = iter(exact_tests(pairs, Draws(**asked.draws(plans[0].seed))) if pairs else ())
     for plan, one in bound:
         if isinstance(one, NotApplicable):
             yield one
@@ -283,8 +282,9 @@ class RowsByChunks(Answering):
 # ---- which of them ------------------------------------------------------------------------------
 
 
-Way = Prepared | RowsByChunks
+Way = Prepared | RowsByChunks | ForecastsByChunks
 WAYS: dict[str, type[Way]] = {"chunks": RowsByChunks, "cells": Prepared}
+OF_FORECASTS: dict[str, type[Way]] = dict.fromkeys(WAYS, ForecastsByChunks)
 
 
 def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
@@ -302,7 +302,7 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     -------
     Source or None
         Where the rows lie.
-    Prepared, RowsByChunks or None
+    Way or None
         What tests them there; None where they are to be read into memory.
 
     Raises
@@ -315,14 +315,15 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     checks.check_choice(asked.on_error, ON_ERROR, "on_error")
     checks.check_choice(engine, ENGINES, "engine")
     source, skips = lies(asked.given), asked.on_error == "skip"
+    ways_of = OF_FORECASTS if asked.given.forecasts else WAYS
     if engine in WAYS:
         if source is None:
             reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
             remedy = "use engine='rows' for arrays and models"
             raise NotApplicable(f"{reason}frames", remedy)
         asked.check_arguments()
-        WAYS[engine].refuse(asked)
-        return source, WAYS[engine].of(*_columns(source, asked), asked)
+        ways_of[engine].refuse(asked)
+        return source, ways_of[engine].of(*_columns(source, asked), asked)  # type: ignore[arg-type]
     if (
         source is None
         or engine == "rows"
@@ -330,7 +331,7 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     ):
         return source, None
     ways = []
-    for way in WAYS.values():
+    for way in ways_of.values():
         with suppress(NotApplicable):
             asked.check_arguments()
             way.refuse(asked)
@@ -343,16 +344,18 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     reader, columns = _columns(source, asked)
     for way in ways:
         try:
-            return source, way.of(reader, columns, asked)
+            return source, way.of(reader, columns, asked)  # type: ignore[arg-type]
         except NotApplicable:
             if way is ways[-1] and source.is_stream:  # it cannot be read again
                 raise
     return source, None
 
 
-def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
+def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns | list[str]]:
     """Return how the rows are read, and which columns there are."""
     reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
+    if asked.given.forecasts:
+        return reader, columns_of_forecasts(reader, asked)
     return reader, reader.columns()
 
 
@@ -463,8 +466,7 @@ def of_margins(
             )
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
     reader, m = prepared.reader, len(counting.columns.classes)
-    notes = reader.left_out.notes()
-    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, notes)
+    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, reader.left_out.notes())
     result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

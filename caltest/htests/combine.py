@@ -348,8 +348,7 @@ class GroupsCall:
             fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
         )
         redrawn = dispersions(totals, resample_keys(seed, B), groups)
-        extreme = np.count_nonzero(redrawn >= observed * (1.0 - ROUNDING))
-        return observed, (1 + extreme) / (1 + B)
+        return observed, (1 + np.count_nonzero(redrawn >= observed * (1.0 - ROUNDING))) / (1 + B)
 
     def _result(self, many: ManyCells) -> tuple[GroupsTest, BoundGroups]:
         asked, lens = self.asked, self.lens

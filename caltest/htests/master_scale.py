@@ -236,8 +236,7 @@ def _rows(scale: GradeTable, measures: dict[str, Measure], level: float | None) 
         for name, measure in measures.items():
             outcome = measure.outcome_of_counts(d, n, pd)
             for message in outcome.degenerate:
-                note = f"grade {grade!r}: {message}"
-                warnings.warn(note, DegenerateDataWarning, stacklevel=3)
+                warnings.warn(f"grade {grade!r}: {message}", DegenerateDataWarning, stacklevel=3)
             null = measure.nulls[0]
             yield HTest.from_outcome(
                 outcome,

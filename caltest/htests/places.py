@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, shares_limits
+from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, share_limits
 from caltest.measures.residual_sums import of_cells
 from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, flipped_values
@@ -182,10 +182,9 @@ class Search(ABC):
 
     def _sure(self, sums: Floats, first: Ints, stop: Ints, confidence: float) -> Floats:
         """Return how far off each range surely is, by the limits of independent rows."""
-        known = np.stack([self.rows, self.mass, self.expected])
-        rows, mass, expected = over(known, first, stop)
+        rows, mass, expected = over(np.stack([self.rows, self.mass, self.expected]), first, stop)
         predicted, share = expected / mass, np.clip((expected + sums) / mass, 0.0, 1.0)
-        low, high = shares_limits(share, rows, confidence)
+        low, high = share_limits(share, rows, confidence)
         return np.asarray(np.maximum(low - predicted, predicted - high))
 
     def _deviates(self, sums: Floats, first: Ints, stop: Ints, owner: Ints) -> Floats:

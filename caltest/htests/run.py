@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.htests.asked import Asked, read
+from caltest.htests.asked import Asked, read, with_design
 from caltest.htests.cells import choose, run_segments
 from caltest.htests.runner import RowsInMemory
 from caltest.lenses import Lens, resolve_lens
@@ -310,7 +310,9 @@ def test_calibration(
         sums over features of their predictions, for the lens "strong" and test="skce"; "auto"
         takes cells or chunks for more than 2 million rows, where all that is asked for has a
         version for them. Also of arrays, from 100,000 rows of two classes on, "auto" counts rows in
-        some thousand cells for the default test by itself; "rows" takes each row.
+        some thousand cells for the default test by itself; "rows" takes each row. Forecasts of
+        numbers are counted by the cells of their PIT, with "cells" or "chunks", or from 131,072 in
+        memory on, for the default test and those of the PIT.
     on_error : {"raise", "skip"}, default "raise"
         Whether files that cannot be read, and rows with missing or impossible values, are an error
         or left out with a note, where cells are counted or chunks read: with "skip" "auto" takes
@@ -362,6 +364,7 @@ def test_calibration(
     if bound is not None:
         checks.check_fixed_resamples(n_resamples, "a tolerance")
     seed = checks.check_seed(rng)
+    given, options = with_design(given, options)
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
     asked = Asked(
         given=given,

@@ -11,24 +11,15 @@ from typing import Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.htests import combine
 from caltest.htests.asked import Asked, Keys, Plan
-from caltest.htests.combine import (
-    GroupsCall,
-    adjusted_rows,
-    in_one_pass,
-    omnibus,
-    pvalue_of_groups,
-    with_shared_signs,
-)
 from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
-from caltest.measures import Measure
+from caltest.measures import Measure, Outcome, Part
 from caltest.measures.gap import Gap, event_rows, gap_of
-from caltest.measures.outcome import Outcome, Part
 from caltest.measures.tolerance import tolerance_of
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.cluster import treated_as_independent
@@ -109,11 +100,6 @@ class Answering(ABC):
     left_out: tuple[str, ...] = ()
     tells_tests: bool = False
 
-    @property
-    def grouped(self) -> bool:
-        """Whether each group is tested by itself."""
-        return self.keys is not None
-
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked: a table where there are several."""
         plans = self.plans(asked)
@@ -133,16 +119,16 @@ class Answering(ABC):
                 group = "" if plan.group is None else f"group {plan.group!r}, "
                 where = f"{plan.test} under {group}lens {plan.lens}"
                 left_out.append(f"{where} is left out of the table: {answer}")
-                warn_caller(left_out[-1], DegenerateDataWarning)
+                checks.warn_caller(left_out[-1], DegenerateDataWarning)
             else:
                 for text in answer.outcome.degenerate:
                     if (key := (plan.group, str(plan.lens), text)) not in known:
-                        warn_caller(text, DegenerateDataWarning)
+                        checks.warn_caller(text, DegenerateDataWarning)
                     known.add(key)
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:
                 asked.progress(done, len(plans))
-        several = len(asked.measures) * len(asked.lenses) > 1 or self.grouped
+        several = len(asked.measures) * len(asked.lenses) > 1 or self.keys
         if not several and not asked.lenses[0].is_family:
             return rows[0][1]
         return _table(self, rows, left_out, asked)
@@ -151,7 +137,7 @@ class Answering(ABC):
         """Return the tests: by group, test and lens."""
         parts = self.parts(asked)
         seeds = [asked.seed]
-        if self.grouped:
+        if self.keys:
             children = np.random.SeedSequence(asked.seed).spawn(len(parts))
             seeds = [int(child.generate_state(1)[0]) for child in children]
         return [
@@ -164,7 +150,7 @@ class Answering(ABC):
                 seed=seed,
                 number=number,
                 group=group,
-                is_one_of_many=self.grouped or lens not in asked.lenses,
+                is_one_of_many=bool(self.keys) or lens not in asked.lenses,
                 note=asked.note,
                 tolerance=asked.tolerance,
                 clear_at=(asked.level or LEVEL) if asked.n_resamples is None else None,
@@ -256,7 +242,7 @@ def _table(
     is_joint = asked.correction == "joint"
     spread = source.spread(plans)
     draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
-    shared = with_shared_signs(found, **draws) if spread and is_joint else []
+    shared = combine.with_shared_signs(found, **draws) if spread and is_joint else []
     resampled, note = shared or rows, SIGNED if shared else spread
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
@@ -269,10 +255,10 @@ def _table(
     for some in members.values():
         if len(some) > 1:
             some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            together.append(omnibus([row for _, row in some], **draws))
-    adjusted, name = adjusted_rows(rows, correction)
+            together.append(combine.omnibus([row for _, row in some], **draws))
+    adjusted, name = combine.adjusted_rows(rows, correction)
     draws["n_resamples"] = min(asked.most_resamples, MOST)
-    is_tested = source.grouped and asked.tolerance is None
+    is_tested = bool(source.keys) and asked.tolerance is None
     names, keys = source.keys or ((), {})
     return HTestTable(
         rows,
@@ -282,7 +268,7 @@ def _table(
         level=asked.level,
         notes=tuple(filter(None, (*source.left_out, *left_out, note, apart))),
         omnibus=tuple(together),
-        together=pvalue_of_groups(rows, together),
+        together=combine.pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
         by=names or None,
         values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,
@@ -344,10 +330,10 @@ class RowsInMemory(Answering):
         one_event = lens.is_confidence or (data.m == 2 and str(lens) == "strong")
         if self.keys and data.groups is not None and one_event and asks_one:
             groups, weighted = np.unique(data.groups).size, data.sample_weight is not None
-            passes = in_one_pass(groups, asked, events=1, weighted=weighted)
+            passes = combine.in_one_pass(groups, asked, events=1, weighted=weighted)
             if passes and not data.has_dependence:
                 many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)
-                result = GroupsCall(asked, lens, data.m, data.source).disjoint(many)
+                result = combine.GroupsCall(asked, lens, data.m, data.source).disjoint(many)
                 if asked.progress is not None:
                     asked.progress(len(many), len(many))
                 return result
@@ -359,7 +345,7 @@ class RowsInMemory(Answering):
             checks.check_choice(asked.null, NULLS, "null")
         for lens in asked.lenses:
             lens.claim_of(self.predictions)
-        groups = self.predictions.by_group() if self.grouped else {None: self.predictions}
+        groups = self.predictions.by_group() if self.keys else {None: self.predictions}
         return {
             group: [(member, part) for lens in asked.lenses for member in lens.members(part)]
             for group, part in groups.items()
@@ -387,7 +373,7 @@ class RowsInMemory(Answering):
 
     def spread(self, plans: Sequence[Plan]) -> str:
         """Tell of clusters with rows in two groups, which then depend on each other."""
-        parts = {plan.group: plan.predictions.clusters for plan in plans} if self.grouped else {}
+        parts = {plan.group: plan.predictions.clusters for plan in plans} if self.keys else {}
         found = [np.unique(codes) for codes in parts.values() if codes is not None]
         sizes = sum(codes.size for codes in found)
         return SPREAD if found and np.unique(np.concatenate(found)).size < sizes else ""

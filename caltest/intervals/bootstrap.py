@@ -107,8 +107,7 @@ def bca_interval(measure: Measure, predictions: Predictions, level: float, draws
     if np.ptp(values) == 0:
         reason = f"the {measure.symbol} is the same for all resamples"
         raise NotApplicable(reason, "report the p-value alone")
-    skewed = acceleration(function.without(draws.seed))
-    ends, is_edge = bca_ends(values, estimate, skewed, level)
+    ends, is_edge = bca_ends(values, estimate, acceleration(function.without(draws.seed)), level)
     return Ends(*ends, estimate, "BCa bootstrap", (EDGE_NOTE,) if is_edge else ())
 
 

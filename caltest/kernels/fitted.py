@@ -25,13 +25,8 @@ from caltest.kernels.bandwidth import (
     sampled_pairs,
 )
 from caltest.kernels.simplex import MatrixKernel, ScalarKernel
+from caltest.numerics import recursion
 from caltest.numerics.loops import map_threads, njit
-from caltest.numerics.recursion import (
-    earlier_sums,
-    exponential_pair_sums,
-    markov_pair_sums,
-    product_pair_sum,
-)
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 
@@ -276,10 +271,10 @@ class LineKernel:
         """Return sum_{j<i} a kappa_ij d_i d_j for each row, d = scale (counts - shift)."""
         out = np.empty(len(counts))
         if self.coefficients[1] == 0:
-            exponential_pair_sums(self.decay, scale, shift, counts, out)
+            recursion.exponential_pair_sums(self.decay, scale, shift, counts, out)
         else:
             c = self.coefficients
-            markov_pair_sums(self.step, self.decay, c, scale, shift, counts, out)
+            recursion.markov_pair_sums(self.step, self.decay, c, scale, shift, counts, out)
         return np.multiply(out, self.factor, out=out)
 
     def all_sums(self, d: Floats) -> Floats:
@@ -295,13 +290,13 @@ class LineKernel:
         """Return sum_{j<i} a kappa_ij w_i w_j times a kappa_ij of another kernel of the points."""
         decay = self.decay * other.decay
         steps, c = (self.step, other.step), (self.coefficients, other.coefficients)
-        return self.factor * other.factor * float(product_pair_sum(*steps, decay, *c, w))
+        return self.factor * other.factor * float(recursion.product_pair_sum(*steps, decay, *c, w))
 
     def other_sums(self, d: Floats) -> Floats:
         """Return sum_{j != i} kappa_ij d_j for every i."""
-        earlier = earlier_sums(self.step, self.decay, self.coefficients, d)
+        earlier = recursion.earlier_sums(self.step, self.decay, self.coefficients, d)
         step = np.append(0.0, self.step[:0:-1])
-        later = earlier_sums(step, np.exp(-step), self.coefficients, d[::-1])[::-1]
+        later = recursion.earlier_sums(step, np.exp(-step), self.coefficients, d[::-1])[::-1]
         return np.asarray(earlier + later)
 
 

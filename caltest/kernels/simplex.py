@@ -18,8 +18,6 @@ from typing import ClassVar
 import numpy as np
 
 from caltest import checks
-from caltest.checks.arrays import as_numbers, read_only
-from caltest.checks.options import Instance, check_instance, check_memory
 from caltest.errors import NotApplicable, invalid
 from caltest.types import Floats
 
@@ -294,7 +292,7 @@ class Scaled(MatrixKernel):
     """
 
     def __init__(self, kernel: ScalarKernel, matrix: object = None) -> None:
-        self.kernel = check_instance(kernel, ScalarKernel, "kernel")
+        self.kernel = checks.check_instance(kernel, ScalarKernel, "kernel")
         self.matrix = None if matrix is None else check_psd(matrix, "matrix")
 
     def terms(self, m: int) -> tuple[Term, ...]:
@@ -302,8 +300,7 @@ class Scaled(MatrixKernel):
             return (Term((self.kernel,), identity(m)),)
         if len(self.matrix) != m:
             rule = f"matrix must be ({m}, {m}), as the predictions have {m} classes under this lens"
-            got = f"shape {self.matrix.shape}"
-            raise invalid(rule, got, "pass one row and column per class")
+            raise invalid(rule, f"shape {self.matrix.shape}", "pass one row and column per class")
         return (Term((self.kernel,), self.matrix),)
 
     def __str__(self) -> str:
@@ -352,7 +349,7 @@ class Diagonal(Composed):
         if len(self.kernels) != m:
             rule = f"kernels must be {m}, one for each class under this lens"
             raise invalid(rule, f"{len(self.kernels)}", "pass one scalar kernel per class")
-        check_memory(m**3, f"a kernel with a matrix for each of {m} classes")
+        checks.check_memory(m**3, f"a kernel with a matrix for each of {m} classes")
         each = zip(self.kernels, np.eye(m), strict=True)
         return tuple(Term((kernel,), np.diag(unit)) for kernel, unit in each)
 
@@ -412,7 +409,7 @@ class Product(Composed):
 
 def identity(m: int) -> Floats:
     """Return the matrix of a kernel that treats m classes alike, if two of it have room."""
-    check_memory(2 * m * m, f"a kernel of {m} x {m} numbers")
+    checks.check_memory(2 * m * m, f"a kernel of {m} x {m} numbers")
     return np.eye(m)
 
 
@@ -444,20 +441,22 @@ def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:
         return Scaled(Exponential())
     if isinstance(kernel, ScalarKernel):
         return Scaled(kernel)
-    return check_instance(kernel, MatrixKernel, "kernel")
+    return checks.check_instance(kernel, MatrixKernel, "kernel")
 
 
-def check_instances(values: object, kind: type[Instance], name: str) -> tuple[Instance, ...]:
+def check_instances(
+    values: object, kind: type[checks.Instance], name: str
+) -> tuple[checks.Instance, ...]:
     """Check that there is at least one value, and that every one is a `kind`."""
     if not isinstance(values, list | tuple) or not values:
         rule = f"{name} must be a list of at least one {kind.__name__}"
         raise invalid(rule, repr(values), "see caltest.kernels")
-    return tuple(check_instance(value, kind, name) for value in values)
+    return tuple(checks.check_instance(value, kind, name) for value in values)
 
 
 def check_psd(matrix: object, name: str) -> Floats:
     """Check a symmetric positive semi-definite matrix."""
-    values = as_numbers(matrix, name).astype(np.float64)
+    values = checks.as_numbers(matrix, name).astype(np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
         raise invalid(f"{name} must be square", f"shape {values.shape}", "pass an (m, m) array")
     if not np.isfinite(values).all():
@@ -470,7 +469,7 @@ def check_psd(matrix: object, name: str) -> Floats:
     if smallest < -RELATIVE_TOLERANCE * size:
         rule = f"{name} must be positive semi-definite"
         raise invalid(rule, f"smallest eigenvalue {smallest:.3g}", "pass B @ B.T for some B")
-    return read_only(values)
+    return checks.read_only(values)
 
 
 ORDERS = (1.0, 2.0, math.inf)

@@ -14,9 +14,7 @@ import numpy as np
 from caltest.checks.options import not_a_choice
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
-from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Redrawing
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Redrawing, Rows
 from caltest.types import AnyArray, Codes, Flags, Floats
 
 __all__ = ["Lens", "Strong", "resolve_lens"]

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from caltest.checks import check_class, check_integer
-from caltest.checks.arrays import as_array
+from caltest.checks import as_array, check_class, check_integer
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, event_of, relabelled, seen_as
-from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Redrawing
+from caltest.predictions import Predictions, Redrawing
 from caltest.types import AnyArray, Codes, Floats
 
 __all__ = [
@@ -113,14 +111,12 @@ class Classwise(PerClass):
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - p_k, p_k), and 1 where y = k."""
         code = self._code(predictions.classes)
-        codes = np.full(predictions.n, code)
-        return event_of(predictions, codes, str(predictions.classes[code]))
+        return event_of(predictions, np.full(predictions.n, code), str(predictions.classes[code]))
 
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the probability of class k, and whether it is the label."""
         code = self._code(np.array(columns.classes))
-        name = str(columns.classes[code])
-        return ColumnEvent(name, columns.probs[code], columns.is_label[code])
+        return ColumnEvent(str(columns.classes[code]), columns.probs[code], columns.is_label[code])
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from caltest.measures.cumulative.cramer_von_mises import *
 from caltest.measures.smooth.smooth_ece import *
 from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.scores import *
-from caltest.measures.scores.ranked import *
 from caltest.measures.scores.spiegelhalter import *
 from caltest.measures.scores.decomposition import *
 from caltest.measures.scores.auc import *
@@ -30,7 +29,6 @@ from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
 from caltest.measures.recalibration.expected_observed_ratio import *
 from caltest.measures.grades.hosmer_lemeshow import *
-from caltest.measures.grades.ordinal_hosmer_lemeshow import *
 from caltest.measures.scores.spiegelhalter import (
     LeCessieVanHouwelingen,  # noqa: F401 - listed after them
     le_cessie_van_houwelingen,  # noqa: F401

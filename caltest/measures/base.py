@@ -7,6 +7,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
@@ -48,6 +49,7 @@ DECLINES = {  # what a measure lacks, in words, and what to use instead
     "statistic": ("is no function of sums of residuals", "bind it"),
     "bind_cells": ("needs the rows{why}", ROWS),
     "bind_chunks": ("takes no rows by chunks", ROWS),
+    "bind_pits": ("takes no numbers of rows in cells of the PIT", ROWS),
     "bind_groups": ("tests one group after the other", TESTS),
     "residual_statistics": ("has no test for rows that depend on each other", TESTS),
     "limit": ("has no limiting distribution", EXACT),
@@ -212,9 +214,16 @@ class Measure(ABC):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
         raise declines(self, "bind_cells")
 
-    def bind_counted(self, predictions: Predictions) -> BoundCells | None:
+    def bind_counted(self, predictions: Any) -> BoundMeasure | None:
         """Bind to cells of rows in memory, where these are so many that cells are cheaper."""
+        counts = predictions.counted(self.pit_groups) if self.offers("bind_pits") else None
+        with suppress(NotApplicable):
+            return None if counts is None else self.bind_pits(counts)
         return None
+
+    # Of numbers of forecasts by the cells of their PIT, and by as many groups of like ones.
+    bind_pits: ClassVar[Callable[..., BoundMeasure]] = declining("bind_pits")
+    pit_groups: ClassVar[int] = 1
 
     def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:
         """Whether rows in memory are so many that chunks of them are cheaper, and what is held."""
@@ -375,8 +384,7 @@ class Measure(ABC):
             return ()
         order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
         rows[slice(None) if order is None else order] = found.norm.mean_gap()
-        event = predictions.probs[:, 1:]
-        return (np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - event)),)
+        return (np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - predictions.probs[:, 1:])),)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

@@ -1,81 +1,23 @@
-"""How predictions are put into bins: the options that binned measures share."""
+"""How predictions are put into bins."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from caltest import checks
 from caltest.checks.options import check_positive
 from caltest.errors import NotApplicable, invalid
-from caltest.measures.base import Measure
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
+from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.predictions import Predictions
-
 
 Cells = tuple[Ints, int]
 UNLIMITED = np.iinfo(np.int64).max
 TIED_SHARE = 1 - 1e-10  # variances that differ by rounding alone are ties
-
-
-@dataclass(frozen=True, kw_only=True)
-class BinnedMeasure(Measure):
-    """A measure over bins; see `ece` for the options."""
-
-    binning: str = "uniform"
-    bins: int = 15
-    min_size: int = 10
-    max_bins: int | None = None
-
-    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
-    drawn_as: ClassVar[str] = "reliability"
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.binning, self.binnings, "binning")
-        checks.check_integer(self.bins, "bins")
-        checks.check_integer(self.min_size, "min_size")
-        checks.check_optional_integer(self.max_bins, "max_bins")
-
-    @property
-    def binning_parameters(self) -> Mapping[str, object]:
-        """The options of the binning that is used."""
-        own = {"bins": self.bins}
-        if self.binning == "median-variance":
-            limits = {"min_size": self.min_size, "max_bins": self.max_bins}
-            own = {name: limit for name, limit in limits.items() if limit is not None}
-        return {"binning": self.binning, **own}
-
-    @property
-    def cell_bins(self) -> tuple[int, ...]:
-        return (self.bins,) if self.binning == "uniform" else ()
-
-    def cells(self, predictions: Predictions) -> Cells:
-        """Return the number of the bin of each row, and how many bins are occupied."""
-        if self.binning == "uniform":
-            return uniform_cells(predictions, self.bins)
-        if self.binning == "quantile":
-            return quantile_cells(predictions, self.bins)
-        probs, weight = predictions.probs, predictions.sample_weight
-        points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
-        counts = np.ones(predictions.n) if weight is None else weight
-        if counts.sum() < self.min_size:
-            raise NotApplicable(
-                f"median-variance bins of at least {self.min_size} observations need as many, and "
-                f"there are {counts.sum():g}",
-                "use a smaller min_size",
-            )
-        limit = UNLIMITED if self.max_bins is None else self.max_bins
-        return median_variance_bins(points, counts, float(self.min_size), limit)
 
 
 def uniform_cells(predictions: Predictions, bins: int) -> Cells:
@@ -88,6 +30,21 @@ def uniform_cells(predictions: Predictions, bins: int) -> Cells:
         return (np.cumsum(occupied) - 1)[codes[:, 0]], int(occupied.sum())
     cells: Cells = cell_numbers(codes)
     return cells
+
+
+def split_cells(predictions: Predictions, min_size: int, max_bins: int | None) -> Cells:
+    """Return bins that are split at medians, where they vary most; see `median_variance_bins`."""
+    probs, weight = predictions.probs, predictions.sample_weight
+    points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
+    counts = np.ones(predictions.n) if weight is None else weight
+    if counts.sum() < min_size:
+        raise NotApplicable(
+            f"median-variance bins of at least {min_size} observations need as many, and "
+            f"there are {counts.sum():g}",
+            "use a smaller min_size",
+        )
+    limit = UNLIMITED if max_bins is None else max_bins
+    return median_variance_bins(points, counts, float(min_size), limit)
 
 
 def quantile_cells(predictions: Predictions, bins: int) -> Cells:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
 from caltest.units import Statistic
+from caltest.units.sums import Flipped
 from caltest.units.units import rounding_scale
-
-if TYPE_CHECKING:
-    from caltest.units.sums import Flipped
 
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)
@@ -103,7 +101,7 @@ class BoundMeasure(ABC):
     @property
     def width(self) -> int:
         """How many numbers are redrawn for a resample."""
-        return int(self.predictions.n)
+        return int(self.predictions.width)
 
     def described(self) -> dict[str, Any]:
         """Return what an outcome of redrawn labels says besides its numbers."""

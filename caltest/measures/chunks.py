@@ -10,15 +10,7 @@ import numpy as np
 
 from caltest.kernels.features import Features
 from caltest.measures.outcome import Part
-from caltest.numerics.class_sums import (
-    FINE,
-    SHARE,
-    UNIT,
-    add_expected,
-    add_labels,
-    label_sums,
-    squared_lengths,
-)
+from caltest.numerics import class_sums
 from caltest.numerics.labels import label_dtype
 from caltest.sources.chunks import Totals
 from caltest.types import Floats, Hashes, Ints, Labels, SmallInts
@@ -105,16 +97,16 @@ class FeatureTotals:
     def block(self, probs: Floats) -> tuple[SmallInts, Labels, Ints]:
         fixed = self.features.fixed(probs)
         top = np.argmax(probs, axis=1).astype(label_dtype(probs.shape[1]))
-        add_expected(fixed, probs, top, self.expected)
-        share = SHARE * squared_lengths(fixed, self.features.root)
+        class_sums.add_expected(fixed, probs, top, self.expected)
+        share = class_sums.SHARE * class_sums.squared_lengths(fixed, self.features.root)
         squares = 1.0 + np.einsum("ik,ik->i", probs, probs)
         self.constant += int(np.rint(share * squares).astype(np.int64).sum())
         return fixed, top, np.rint(2.0 * share[:, None] * probs).astype(np.int64)
 
     def add(self, block: tuple[SmallInts, Labels, Ints], labels: Labels, some: slice) -> None:
         fixed, top, own = block
-        add_labels(fixed, top, labels, self.by_label[some])
-        self.own[some] += label_sums(own, labels)
+        class_sums.add_labels(fixed, top, labels, self.by_label[some])
+        self.own[some] += class_sums.label_sums(own, labels)
 
     def __add__(self, other: FeatureTotals) -> FeatureTotals:
         self.by_label += other.by_label
@@ -127,6 +119,6 @@ class FeatureTotals:
         """Return the sums of h over all pairs, i = j included, and over the pairs i = i, (B,)."""
         whole = np.empty(len(self.own))
         for b, sums in enumerate(self.by_label):
-            excess = (sums * (FINE // UNIT) - self.expected) / FINE
+            excess = (sums * (class_sums.FINE // class_sums.UNIT) - self.expected) / class_sums.FINE
             whole[b] = np.square(excess @ self.features.root).sum()
-        return whole, (self.constant - self.own) / SHARE
+        return whole, (self.constant - self.own) / class_sums.SHARE

@@ -13,8 +13,7 @@ from caltest.checks.arrays import read_only
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.types import Floats
-from caltest.units import Statistic, Units, UnitSums
-from caltest.units.units import Observed
+from caltest.units import FunctionOfUnits, Observed, Statistic, Units, UnitSums
 
 Result = TypeVar("Result")
 
@@ -64,6 +63,17 @@ class Fit(UnitSums):
         """Return the value as a statistic, with other fields of it."""
         given: dict[str, Any] = {name: getattr(self, name) for name in DESCRIBED}
         return Statistic(units=self.units, sums=self, value=np.asarray, **(given | described))
+
+
+def fitted(units: Units, values: Callable[[Observed], Floats], **described: Any) -> Statistic:
+    """Return a function of what is observed, (B, U) -> (B,), as a statistic.
+
+    Its terms have the size of the rounding of the units, where nothing else is told.
+    """
+    sums = FunctionOfUnits(units, lambda observed: values(observed)[:, np.newaxis])
+    scale = float(np.max(units.rounding)) * max(1.0, units.heaviest)
+    given: dict[str, Any] = {"scale": scale, **described}
+    return Statistic(units=units, sums=sums, value=np.asarray, **given)
 
 
 class ReadOnly:

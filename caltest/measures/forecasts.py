@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -15,18 +15,18 @@ from scipy.special import ndtri
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
 from caltest.forecasts.container import LEAST, Forecasts
+from caltest.forecasts.counted import ALONE, FINEST, PitCounts
 from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to, robust_z
 from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.pit_cells import CELLS, VERY_MANY, PitCells
+from caltest.numerics.pit_cells import VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
 
 # In the order in which they are listed.
 __all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022
 
-GRID = VERY_MANY  # steps that the numbers of as many rows or more are rounded up to
 POINTS = 64  # of the PIT, at which scores are expected
 COARSE = 128  # steps where signs of clusters are flipped
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
@@ -37,46 +37,37 @@ class BoundForecasts(BoundMeasure):
 
     Parameters
     ----------
-    forecasts : Forecasts
+    forecasts : Forecasts or PitCounts
         The rows.
     function : callable
-        The measure (B,) of numbers (B, n), or of sums (B, cells).
+        The measure (B,) of numbers (B, n), of sums (B, cells), or of counts (B, G, cells).
     scale : float
         Size of its terms.
-    cells : PitCells, optional
-        Cells of the numbers of very many rows, and one column that is summed in them.
+    column : (n,) array, optional
+        What very many rows add to the sums of the cells `ALONE`.
     """
 
     def __init__(
         self,
-        forecasts: Forecasts,
-        function: Callable[[Floats], Floats],
+        forecasts: Forecasts | PitCounts,
+        function: Callable[[Any], Floats],
         scale: float = 1.0,
-        cells: PitCells | None = None,
+        column: Floats | None = None,
     ) -> None:
         super().__init__(forecasts)
-        self.function, self.scale, self.cells = function, scale, cells
+        self.function, self.scale, self.column = function, scale, column
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]
         """Return the measure for each row of uniform numbers (B, n)."""
-        return self.function(labels if self.cells is None else self.cells.of(labels)[:, :, 0])
+        if self.column is None:
+            return self.function(labels)
+        return self.function(ALONE.sums(labels, self.column[:, None])[:, :, 0])
 
     def of_keys(self) -> Callable[[Hashes], Floats] | None:
-        if self.cells is None:
+        if self.column is None:
             return None
-        sums = partial(self.cells.redrawn, self.predictions.uniforms.rows)
-
-        def values(keys: Hashes) -> Floats:
-            some = (sums(keys[k : k + 8]) for k in range(0, keys.size, 8))
-            return np.concatenate([self.function(each) for each in some])
-
-        return values
-
-
-def _largest(ends: Floats, below: Floats, joined: np.ufunc) -> Floats:
-    """Join how far the distribution of the numbers is above and below the uniform one."""
-    above = (below[:, 1:] - ends[:, 1:-1]).max(axis=1)
-    return np.asarray(joined(above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)))
+        rows, column = self.predictions.uniforms.rows, np.ascontiguousarray(self.column)
+        return lambda keys: self.function(ALONE.redrawn_sums(rows, keys, column))
 
 
 def _cramer_von_mises(ends: Floats, below: Floats) -> Floats:
@@ -94,13 +85,23 @@ def _anderson_darling(ends: Floats, below: Floats) -> Floats:
     return np.asarray((logs * np.log(inner) + others * np.log1p(-inner)).sum(axis=1) - 1.0)
 
 
-DISTANCES: dict[str, tuple[str, str, Callable[[Floats, Floats], Floats], bool]] = {
-    "ks": ("Kolmogorov-Smirnov distance", "D", partial(_largest, joined=np.maximum), False),
-    "kuiper": ("Kuiper distance", "V", partial(_largest, joined=np.add), False),
-    "cramer-von-mises": ("Cramer-von Mises distance", "W^2", _cramer_von_mises, True),
-    "anderson-darling": ("Anderson-Darling distance", "A^2", _anderson_darling, True),
+NAMES = {
+    "ks": ("Kolmogorov-Smirnov distance", "D"),
+    "kuiper": ("Kuiper distance", "V"),
+    "cramer-von-mises": ("Cramer-von Mises distance", "W^2"),
+    "anderson-darling": ("Anderson-Darling distance", "A^2"),
+    "neyman": ("Neyman smooth statistic", "chi^2"),
+    "berkowitz": ("Berkowitz statistic", "LR"),
 }
-SUMS = {"neyman": ("Neyman smooth statistic", "chi^2"), "berkowitz": ("Berkowitz statistic", "LR")}
+# Of gaps (B, K) at ends of cells, with their widths and variances (K,).
+DISTANCES: dict[str, Callable[..., Floats]] = {
+    "ks": lambda gaps, *_: np.abs(gaps).max(axis=1),
+    "kuiper": lambda gaps, *_: gaps.max(axis=1, initial=0.0) - gaps.min(axis=1, initial=0.0),
+    "cramer-von-mises": lambda gaps, widths, _: np.square(gaps) @ widths,
+    "anderson-darling": lambda gaps, widths, variance: np.square(gaps) @ (widths / variance),
+}
+# Of ordered numbers, where the distance is an integral: n times this.
+INTEGRALS = {"cramer-von-mises": _cramer_von_mises, "anderson-darling": _anderson_darling}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,18 +127,18 @@ class PitUniformity(ForecastMeasure):
     )
 
     def __post_init__(self) -> None:
-        check_choice(self.distance, (*DISTANCES, *SUMS), "distance")
+        check_choice(self.distance, NAMES, "distance")
         check_integer(self.degree, "degree")
         check_flag(self.serial, "serial")
 
     @property
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
-        return f"{(DISTANCES.get(self.distance) or SUMS[self.distance])[0]} of the PIT"
+        return f"{NAMES[self.distance][0]} of the PIT"
 
     @property
     def symbol(self) -> str:
-        return (DISTANCES.get(self.distance) or SUMS[self.distance])[1]
+        return NAMES[self.distance][1]
 
     def parts(self, uniform: Floats) -> list[Floats]:
         """Return what "neyman" and "berkowitz" are functions of the sums of, (..., n)."""
@@ -146,50 +147,73 @@ class PitUniformity(ForecastMeasure):
         z = ndtri(np.clip(uniform, LEAST, 1.0 - LEAST))
         return [z, (z * z - 1.0) / math.sqrt(2.0)]
 
-    def _of_sums(self, weight: Floats, sums: Floats) -> Floats:
-        """Return the statistic (B,) of the sums (B, D) of the parts of the rows."""
-        if self.distance == "neyman":
-            return np.asarray(np.square(sums).sum(axis=1) / np.square(weight).sum())
-        square, total = math.sqrt(2.0) * sums[:, 1], float(weight.sum())
-        variance = 1.0 + square / total - np.square(sums[:, 0] / total)
-        return np.asarray(square - total * np.log(np.maximum(variance, LEAST)))
+    def _of_sums(self, mass: float, noise: float, sums: Floats) -> Floats:
+        """Return the statistic (B,) of the sums (B, D) of the parts of the rows.
 
-    def _of_shares(self, n: int, up_to: Floats) -> Floats:
-        """Return the distance (B,) of the shares of n rows up to the inner ends of steps."""
-        _, _, distance, is_integral = DISTANCES[self.distance]
-        steps = up_to.shape[1] + 1
-        ends = np.clip(np.arange(steps + 2) / steps, LEAST, 1.0 - LEAST)[None]
-        below = np.pad(up_to, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (0.0, 1.0)))
-        return distance(ends, below) * (n if is_integral else 1.0)
+        `mass` and `noise` are the sums of their weights and of the squares of these.
+        """
+        if self.distance == "neyman":
+            return np.asarray(np.square(sums).sum(axis=1) / noise)
+        square = math.sqrt(2.0) * sums[:, 1]
+        variance = 1.0 + square / mass - np.square(sums[:, 0] / mass)
+        return np.asarray(square - mass * np.log(np.maximum(variance, LEAST)))
+
+    def _of_gaps(self, n: int, gaps: Floats, ends: Floats) -> Floats:
+        """Return the distance (B,) of gaps (B, K) of the distribution of n rows at ends (K,)."""
+        edges, variance = np.concatenate([[0.0], ends, [1.0]]), ends * (1.0 - ends)
+        found = DISTANCES[self.distance](gaps, (edges[2:] - edges[:-2]) / 2.0, variance)
+        return found * self._unit(n)
+
+    def _of_cells(self, n: int, mass: float, noise: float, cells: PitCells, sums: Floats) -> Floats:
+        """Return the statistic (B,) of the sums (B, cells) of weights in cells of n rows."""
+        if self.distance not in DISTANCES:
+            parts = np.column_stack(self.parts(cells.middles))
+            return self._of_sums(mass, noise, sums @ parts)
+        gaps = np.cumsum(sums[:, :-1], axis=1) / mass - cells.ends
+        return self._of_gaps(n, gaps, cells.ends)
 
     def bind(self, predictions: Forecasts) -> BoundForecasts:  # type: ignore[override]
         n, weight = predictions.n, predictions.weights
+        mass, noise = float(weight.sum()), float(np.square(weight).sum())
         if self.distance == "berkowitz" and n < 3:
             raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
         if self.distance == "berkowitz" and self.serial:
             if predictions.sample_weight is not None:
                 raise NotApplicable("serial=True takes no sample weights", "leave one of them out")
             return BoundForecasts(predictions, _serial)
-        if self.distance in SUMS:
-            value = partial(self._of_sums, weight)
-            if n < GRID:
+        if n >= VERY_MANY:
+            of_cells = partial(self._of_cells, n, mass, noise, ALONE)
+            return BoundForecasts(predictions, of_cells, self._unit(n), weight)
 
-                def of_rows(v: Floats) -> Floats:
-                    return value(np.stack([part @ weight for part in self.parts(v)], axis=1))
+        def of_rows(v: Floats) -> Floats:
+            if self.distance not in DISTANCES:
+                sums = np.stack([part @ weight for part in self.parts(v)], axis=1)
+                return self._of_sums(mass, noise, sums)
+            ends, below = _ordered(v, predictions.sample_weight)
+            if self.distance in INTEGRALS:
+                return n * INTEGRALS[self.distance](ends, below)
+            inner = ends[:, 1:-1]
+            return DISTANCES[self.distance](
+                np.hstack([below[:, 1:] - inner, below[:, :-1] - inner])
+            )
 
-                return BoundForecasts(predictions, of_rows)
-            table, cells = np.column_stack(self.parts(CELLS)), PitCells(weight[:, None])
-            return BoundForecasts(predictions, lambda sums: value(sums @ table), cells=cells)
-        _, _, distance, is_integral = DISTANCES[self.distance]
-        factor = float(n) if is_integral else 1.0
-        steps = None if n < GRID else PitCells((weight / weight.sum())[:, None], GRID)
+        return BoundForecasts(predictions, of_rows, self._unit(n))
 
-        def of_numbers(v: Floats) -> Floats:  # or of the shares of rows in cells
-            if steps is None:
-                return factor * distance(*_ordered(v, predictions.sample_weight))
-            return self._of_shares(n, np.cumsum(v[:, :-1], axis=1))
+    def _unit(self, n: int) -> float:
+        """Return the factor of a distance of n rows, which is the size of its terms."""
+        return float(n) if self.distance in INTEGRALS else 1.0
 
-        return BoundForecasts(predictions, of_numbers, factor, steps)
+    def bind_pits(self, counts: PitCounts) -> BoundForecasts:
+        if self.serial:
+            raise declines(self, "bind_pits")
+        n, cells = counts.n, counts.cells
+        of_cells: Any = partial(self._of_cells, n, n, n)
+        of_counts = lambda seen: of_cells(cells, seen.sum(axis=1))  # noqa: E731 - (B, G, cells)
+        bound = BoundForecasts(counts, of_counts, self._unit(n))
+        off = abs(float(of_cells(FINEST, counts.finest[None])[0]) - bound.value())
+        error = f"{off:.2g} beside cells of width 2^-{FINEST.bits}"
+        bound.parameters = {"cells of the PIT": cells.widths.size, "error by cells": error}
+        return bound
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the distance at steps, or that of sums of functions of the numbers.
@@ -199,13 +223,13 @@ class PitUniformity(ForecastMeasure):
         v, weight = predictions.pit, predictions.weights
         if self.serial:
             raise declines(self, "residual_statistics")
-        if self.distance in SUMS:
+        if self.distance not in DISTANCES:
             terms, noise = weight[:, None] * np.column_stack(self.parts(v)), np.square(weight).sum()
             found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
             found.deviations = None if self.distance == "neyman" else predictions.deviations[1]
             return [found]
         terms, ends = residuals_up_to(v, weight / weight.sum(), COARSE), np.arange(1, COARSE)
-        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + ends / COARSE))
+        found = of_terms(terms, lambda gaps: self._of_gaps(predictions.n, gaps, ends / COARSE))
         found.symbol = f"{self.symbol} at {COARSE} steps"
         return [found]
 
@@ -277,8 +301,8 @@ def pit_uniformity(
     Returns
     -------
     float
-        The statistic; of 131,072 rows or more, distances are those of u rounded up to as many
-        steps, and the others have u at the middles of 4,032 cells, finer towards 0 and 1.
+        The statistic; of 131,072 rows or more, distances are those at the ends of 11,008 cells,
+        2^-13 wide and finer towards 0 and 1, and the others have u at their middles.
 
     Raises
     ------
@@ -326,11 +350,11 @@ class MeanForecastScore(ForecastMeasure):
         if standard is None or predictions.n < VERY_MANY:
             return bound
         one = Forecasts([0.0], distribution=standard)
-        table = self.scores_at(one, CELLS[None])[0]
-        cells = PitCells((bound.share * predictions.law.sd**self.power)[:, None])
+        table = self.scores_at(one, ALONE.middles[None])[0]
+        column = bound.share * predictions.law.sd**self.power
         # What all scores have besides, and by how much the observed one is another by cells.
-        rest = bound.value() - float(cells.of(predictions.pit[None])[0, :, 0] @ table)
-        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, cells)
+        rest = bound.value() - float(column @ table[ALONE.of(predictions.pit)])
+        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, column)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the sum of the scores, each less its mean, over its cluster-robust error.

@@ -180,8 +180,8 @@ class Gap:
         if self.clusters is not None:  # Student's quantile for that of clusters
             tail = (1.0 - confidence) / 2.0
             size *= (student_isf(tail, np.inf) / student_isf(tail, self.clusters - 1)) ** 2
-        low, high = share_limits(self.observed, size, confidence)
-        low, high = low - self.predicted, high - self.predicted
+        ends = share_limits(self.observed, size, confidence)
+        low, high = (float(end) - self.predicted for end in ends)
         return replace(self, low=low, high=high, confidence=confidence)
 
     def one_of(self, count: int) -> Self:
@@ -281,12 +281,19 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     Biometrika 26; Hoeffding (1956), On the distribution of the number of successes in independent
     trials, Ann. Math. Statist. 27.
     """
-    p = rows.probs
-    weight = np.ones(p.size) if rows.weight is None else rows.weight
-    mass, square = float(weight.sum()), float(weight @ weight)
-    predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
-    variance = float(np.square(weight) @ (p * (1.0 - p)))
-    residuals = weight * (rows.happened - p - (observed - predicted))
+    p, weight = np.ascontiguousarray(rows.probs), rows.weight
+    happened = rows.happened.astype(np.float64)
+    residuals = happened - p
+    if weight is None:
+        mass = square = float(p.size)
+        predicted, observed = float(p.mean()), float(happened.mean())
+        variance = float(p @ (1.0 - p))
+        residuals -= observed - predicted
+    else:
+        mass, square = float(weight.sum()), float(weight @ weight)
+        predicted, observed = float(weight @ p) / mass, float(weight @ happened) / mass
+        variance = float(np.square(weight) @ (p * (1.0 - p)))
+        residuals = weight * (residuals - (observed - predicted))
     squares = float(residuals @ residuals)
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
     if rows.clusters is None:
@@ -383,7 +390,7 @@ def limits_of_groups(many: ManyCells) -> tuple[Floats, Floats]:
     squares = variance + many.sums(excess * (1.0 - 2.0 * many.cells.mean))
     squares -= n * np.square(predicted - observed)
     spread = np.maximum(np.maximum(squares, variance), UNSEEN)
-    low, high = shares_limits(observed, effective_rows(observed, n, n, spread))
+    low, high = share_limits(observed, effective_rows(observed, n, n, spread))
     return low - predicted, high - predicted
 
 
@@ -399,16 +406,16 @@ def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
     )
 
 
-def share_limits(share: float, size: float, confidence: float = LEVEL) -> tuple[float, float]:
-    """Return the limits of Clopper and Pearson, for a number of rows that need not be whole."""
-    low, high = shares_limits(np.array([share]), np.array([size]), confidence)
-    return float(low[0]), float(high[0])
+def share_limits(shares: Any, sizes: Any, confidence: float = LEVEL) -> tuple[Floats, Floats]:
+    """Return the limits of Clopper and Pearson, for numbers of rows that need not be whole.
 
-
-def shares_limits(
-    shares: Floats, sizes: Floats, confidence: float = LEVEL
-) -> tuple[Floats, Floats]:
-    """Return the limits of several shares, each by itself."""
+    Parameters
+    ----------
+    shares, sizes : float or (G,) array
+        Shares of events, and the numbers of rows, each by itself.
+    confidence : float
+        That of each interval.
+    """
     return rate_limits(shares * sizes, sizes, (1.0 - confidence) / 2.0)
 
 

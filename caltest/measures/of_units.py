@@ -17,9 +17,8 @@ from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
-from caltest.units import CellUnits, RowUnits, Statistic, Sums
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Sums
 from caltest.units.sums import Flipped
-from caltest.units.units import Observed
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
@@ -185,8 +184,7 @@ class BoundGroups:
             out[number[running]] = sides * (1.0 + extreme[running]) / (1.0 + keys.size)
             return np.asarray(np.minimum(out, 1.0))
 
-        tasks = list(itertools.pairwise(cuts))
-        return np.concatenate(list(map_threads(in_rounds, tasks)))
+        return np.concatenate(list(map_threads(in_rounds, itertools.pairwise(cuts))))
 
 
 def flipped_statistic(statistic: Statistic, clusters: Ints, count: int) -> Flipped:

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import checks
-from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.results.base import Result, Summary, plain
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats
@@ -549,7 +547,7 @@ class Monitor(Result):
             If the text is no JSON, cut off, or of another version.
         """
         remedy = "go on from an earlier state, or begin anew"
-        return cls.from_dict(parse_json(text, "the state of a monitor must be JSON", remedy))
+        return cls.from_dict(checks.parse_json(text, "the state of a monitor must be JSON", remedy))
 
 
 def checksum(values: Mapping[str, Any]) -> str:

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes
-from caltest.checks.arrays import label_values
+from caltest.checks import as_array, check_classes, label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
 from caltest.numerics.labels import content_hashes
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.results.base import plain
 from caltest.types import Codes, Floats
 

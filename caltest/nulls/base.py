@@ -24,7 +24,7 @@ Draw = Callable[[np.random.Generator, int], Labels]
 Evaluate = Callable[[Labels], Floats]
 Batch = Callable[[int], Iterator[Labels]]  # the rows of a batch, some at a time
 BATCH = 64  # resamples a seed; changing it changes every seeded p-value
-LARGEST_BATCH = 4 * BATCH  # of labels redrawn by keys, where rows are few
+LARGEST_BATCH = 16 * BATCH  # of labels redrawn by keys, where rows are few
 SMALL = 1 << 18  # labels of such a batch
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
@@ -153,7 +153,12 @@ def redrawn_values(bound: BoundMeasure, draws: Draws) -> Floats:
 
 
 def redrawn_statistics(
-    bound: BoundMeasure, draws: Draws, start: int = 0, evaluate: Evaluate | None = None
+    bound: BoundMeasure,
+    draws: Draws,
+    start: int = 0,
+    evaluate: Evaluate | None = None,
+    *,
+    with_observed: bool = False,
 ) -> Floats:
     """Return what the value combines for labels redrawn from the predictions, (B,) or (K, B).
 
@@ -167,16 +172,20 @@ def redrawn_statistics(
         Leaves out that many of the resamples, which an earlier call has given.
     evaluate : callable, optional
         What is evaluated instead of its statistics.
+    with_observed : bool
+        Whether the first is that of the observed labels, by the same code, so that ties are ties.
     """
-    n = bound.width
-    at_once = bound.of_keys() if evaluate is None else None
+    n, own = bound.width, bound.statistics if evaluate is None else evaluate
+    at_once, seen = bound.of_keys() if evaluate is None else None, bound.observed[np.newaxis]
     if at_once is not None:
         keys = resample_keys(draws.seed, draws.n_resamples)[start:]
         tasks = [(keys[i : i + BATCH],) for i in range(0, keys.size, BATCH)]
-        return np.concatenate(list(map_threads(at_once, tasks)))
+        first = [own(seen)] if with_observed else []
+        return np.concatenate([*first, *map_threads(at_once, tasks)])
     size = max(BATCH, min(LARGEST_BATCH, SMALL // n))
     batches = redrawn_batches(bound, draws.seed, draws.n_resamples, start, size)
-    own = bound.statistics if evaluate is None else evaluate
+    if with_observed:
+        batches.insert(0, lambda _: iter([seen]))
     return resampled_values(batches, own, n, pooled=bound.pooled)
 
 

@@ -224,8 +224,7 @@ def flipped_values(
         blocks = (censoring.multipliers(signs[:, clusters.codes]) for signs in blocks)
         codes, count = np.arange(codes.size), codes.size
     flipped = [one.flipped(codes, count) for one in statistics]
-    first = np.vstack([np.ones((1, count)), next(blocks)])
-    every = itertools.chain([first], blocks)
+    every = itertools.chain([np.vstack([np.ones((1, count)), next(blocks)])], blocks)
     found = np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
     if not np.isfinite(found).all():
         raise NotApplicable(
@@ -254,8 +253,7 @@ def shared_signs(measure: Measure, predictions: Predictions, draws: Draws) -> Re
     if clusters.count < FEW_CLUSTERS:
         raise NotApplicable(f"{clusters.words()} are too few for signs to tell how groups depend")
     statistics = measure.residual_statistics(predictions)
-    values = flipped_values(statistics, clusters, draws, shared=True)
-    return replicates_of(statistics, values)[0]
+    return replicates_of(statistics, flipped_values(statistics, clusters, draws, shared=True))[0]
 
 
 def _parts(
@@ -436,8 +434,7 @@ class SkewedSum:
 
         added = estimated(0.0, 1.0).skewness ** 2 - made(0.0).skewness ** 2
         doubt = min(1.0, 2.0 * math.sqrt(max(added, 0.0)))
-        mean = float(sums.sum() / length.sum())
-        return estimated((1.0 - doubt**2) * mean, 2.0 * doubt, doubt)
+        return estimated((1.0 - doubt**2) * float(sums.sum() / length.sum()), 2.0 * doubt, doubt)
 
     @property
     def variance(self) -> Floats:

@@ -55,8 +55,7 @@ def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) ->
     if counted is not None:
         return exact_tests([(measure, counted)], draws)[0]
     bound = measure.bind(predictions)
-    most = draws.n_resamples + 1
-    listed = enumerate_labels(bound, measure.alternative, most)
+    listed = enumerate_labels(bound, measure.alternative, draws.n_resamples + 1)
     if listed is not None and not bound.combines:
         return enumerated(measure, bound, listed, draws)
     (outcome,) = exact_tests([(measure, bound)], draws)
@@ -74,23 +73,19 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
     for skewness and kurtosis. The cost of a resample is that of the cells, whatever the number of
     rows.
     """
-    first = bound[0][1]
+    first, sizes = bound[0][1], [0]
 
-    def parts(labels: Labels) -> list[Floats]:
-        return [np.atleast_2d(one.statistics(labels)) for _, one in bound]
+    def of_all(labels: Labels) -> Floats:
+        parts = [np.atleast_2d(one.statistics(labels)) for _, one in bound]
+        sizes[:] = map(len, parts)
+        return np.concatenate(parts)
 
-    # The same code path for observed and redrawn labels, so that ties are ties.
-    seen = parts(first.observed[np.newaxis])
-    of_all = None if len(bound) == 1 else lambda *given: np.concatenate(parts(*given))
-    redrawn = np.atleast_2d(base.redrawn_statistics(first, draws, 0, of_all))
-    every = np.concatenate([np.concatenate(seen), redrawn], axis=1)
+    evaluate = None if len(bound) == 1 else of_all
+    every = np.atleast_2d(base.redrawn_statistics(first, draws, 0, evaluate, with_observed=True))
     found = []
-    for (measure, one), own in zip(
-        bound, np.split(every, np.cumsum([len(part) for part in seen])[:-1]), strict=True
-    ):
+    for (measure, one), own in zip(bound, np.split(every, np.cumsum(sizes)[:-1]), strict=True):
         values = one.combine(own if one.combines else own[0])
-        combined = one.combined_parts(own)
-        found.append(base.resampled_outcome(measure, one, values, parts=combined))
+        found.append(base.resampled_outcome(measure, one, values, parts=one.combined_parts(own)))
     return found
 
 
@@ -349,8 +344,7 @@ def adaptive_test(
     values, stop = np.empty(0), None
     while stop is None:  # each time half as many as there are already
         size = min(rule.most, values.size + max(FIRST, values.size // 2))
-        more = draws._replace(n_resamples=size)
-        drawn = base.redrawn_statistics(bound, more, values.size)
+        drawn = base.redrawn_statistics(bound, draws._replace(n_resamples=size), values.size)
         values = np.append(values, bound.combine(drawn))
         others = bound.comparable(values)
         if np.isnan(compared).any() or np.isnan(others).any():

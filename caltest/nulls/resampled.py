@@ -52,8 +52,7 @@ def consistency_test(measure: Measure, predictions: Predictions, draws: base.Dra
             values.append(float(again.values(again.redraw(key))[0]))
         return values
 
-    seen = bound.values(bound.observed[np.newaxis])
-    values = np.append(seen, base.drawn_values(batch, draws))
+    values = np.append(bound.values(bound.observed[np.newaxis]), base.drawn_values(batch, draws))
     text = "predictions drawn with replacement, labels redrawn from them"
     notes = (*bound.notes, REPEATED)
     return base.resampled_outcome(measure, bound, values, null_text=text, notes=notes)

@@ -8,7 +8,7 @@ from functools import partial
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
-from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, tolerance_of
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, draw_poisson, tolerance_of
 from caltest.nulls.base import Draws, Null, drawn_batches, resampled_values, resampling_pvalue
 from caltest.predictions import Predictions
 
@@ -31,7 +31,7 @@ def tolerance_test(
     if isinstance(outcome, ToleranceBootstrap):
         # The estimate is compared with its resampled errors, at an error of the tolerance.
         given = outcome
-        batches = drawn_batches(given.draw, draws.seed, draws.n_resamples)
+        batches = drawn_batches(partial(draw_poisson, n=given.n), draws.seed, draws.n_resamples)
         errors = resampled_values(batches, given.resample, given.n, pooled=False)
         resampled = tolerance.value + errors
         observed, others = tolerance.signed(given.value), tolerance.signed(1.0) * resampled

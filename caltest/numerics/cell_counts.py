@@ -42,8 +42,8 @@ class CellLaw(NamedTuple):
         Rows.
     flipped : array
         Whether rows without the event are drawn, which are fewer.
-    large : array
-        Whether it is drawn as a normal number.
+    large, whole : array
+        Whether it is drawn as a normal number, and whether that is rounded.
     start : array
         Where inversion starts: the mean, rounded down.
     below, at : array
@@ -59,6 +59,7 @@ class CellLaw(NamedTuple):
     size: Floats
     flipped: Flags
     large: Flags
+    whole: Flags
     start: Floats
     below: Floats
     at: Floats
@@ -94,14 +95,16 @@ def cell_law(
 
         with skewness g and excess kurtosis k.
     cumulants : tuple of (C,) array, optional
-        Skewness and excess kurtosis; NaN where they are those of equal probabilities.
+        Skewness and excess kurtosis of what takes the place of a number of events, which is normal
+        and not rounded; NaN where they are those of equal probabilities.
     """
     n = size.astype(np.float64)
     flipped = expected > 0.5 * n
     mean = np.where(flipped, n - expected, expected)
     p = np.clip(mean / n, 0.0, 0.5)
     start = np.floor(mean)
-    is_large = variance > large
+    is_whole = np.ones(n.size, np.bool_) if cumulants is None else np.isnan(cumulants[0])
+    is_large = (variance > large) | ~is_whole
     below, at = np.ones(n.size), np.ones(n.size)
     some = start[~is_large], size[~is_large], p[~is_large]
     below[~is_large] = scipy.special.bdtr(*some)
@@ -118,12 +121,13 @@ def cell_law(
         size=n,
         flipped=flipped,
         large=is_large,
+        whole=is_whole,
         start=start,
         below=below,
         at=at,
         odds=p / (1.0 - p),
         mean=mean,
-        sd=np.sqrt(np.where(is_large, variance - ROUNDING, 0.0)),
+        sd=np.sqrt(np.where(is_large, variance - ROUNDING * is_whole, 0.0)),
         first=np.where(is_large, skewness, 0.0) / 6.0,
         second=np.where(is_large, kurtosis, 0.0) / 24.0,
         third=np.where(is_large, np.square(skewness), 0.0) / 36.0,
@@ -220,8 +224,8 @@ def _normal(uniform: Floats, law: CellLaw, c: int, count: Floats) -> None:
         if abs(uniform[b] - 0.5) > CENTRAL:
             count[b] = normal_quantile(uniform[b])
     for b in range(uniform.size):
-        x = corrected(count[b], skew, peak, square)
-        count[b] = min(max(math.floor(mean + sd * x + 0.5), 0.0), n)
+        x = mean + sd * corrected(count[b], skew, peak, square)
+        count[b] = min(max(math.floor(x + 0.5) if law.whole[c] else x, 0.0), n)
 
 
 @njit(inline="always")

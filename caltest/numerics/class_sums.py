@@ -10,31 +10,55 @@ from numpy.typing import NDArray
 from caltest.numerics.loops import njit
 from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
 
-FEW = 32  # classes up to which rows of one class are found in fours
 ROWS = 256  # of a table, which stay there for all resamples
 
 
 @njit()
-def class_lists(labels: Labels, m: int) -> tuple[NDArray[np.uint16], SmallInts]:
-    """Sort the columns of each row of `labels` (B, n <= 2^16) by label.
+def moved_rows(label: Labels, top: Labels | Ints, rows: NDArray[np.uint16]) -> np.int64:
+    """Write the rows whose label (c,) is not the class `top` (c,) to `rows`; return their number.
 
-    Returns the column indices (B, n), and where each class starts (B, m + 1).
+    Sums that are known where each label is the predicted class change by these rows alone.
+    """
+    count = np.uint64(0)
+    for i in range(label.size):
+        rows[count] = i  # without a branch: the processor cannot guess one
+        count += np.uint64(label[i] != top[i])
+    return np.int64(count)
+
+
+@njit()
+def class_lists(labels: Labels, usual: Ints | None, m: int) -> tuple[NDArray[np.uint16], SmallInts]:
+    """List the columns j of `labels` (B, n <= 2^16) where e_{y_j} - e_{u_j} has a 1 or a -1.
+
+    `usual` (n,) has u_j, or m for none; where the label is the usual one, nothing is listed.
+    Returns the columns (B, n or 2 n), and where the ones of each class k start, k, and where the
+    minus ones, m + k, (B, m + 1 or 2 m + 2).
     """
     size, n = labels.shape
-    columns = np.empty((size, n), np.uint16)
-    start = np.zeros((size, m + 1), np.int32)
-    place = np.empty(m, np.int32)
+    sides = 1 if usual is None else 2
+    columns, some = np.empty((size, sides * n), np.uint16), np.arange(n).astype(np.uint16)
+    start, place = np.zeros((size, sides * (m + 1)), np.int32), np.empty(sides * (m + 1), np.int32)
+    count = n
     for b in range(size):
-        for j in range(n):
-            start[b, labels[b, j] + 1] += 1
-        for k in range(m):
-            start[b, k + 1] += start[b, k]
-        for k in range(m):
-            place[k] = start[b, k]
-        for j in range(n):
-            k = labels[b, j]
-            columns[b, place[k]] = j
-            place[k] += 1
+        label, first, found = labels[b], start[b], columns[b]
+        if usual is not None:
+            count = moved_rows(label, usual, some)
+            for j in some[:count]:
+                first[m + usual[j] + 1] += 1
+        for j in some[:count]:
+            first[np.int64(label[j]) + 1] += 1
+        for k in range(first.size - 1):
+            place[k] = first[k]
+            first[k + 1] += first[k]
+        for j in some[:count]:
+            code = np.int64(label[j])
+            found[place[code]] = j
+            place[code] += 1
+        if usual is not None:
+            for j in some[:count]:
+                code = usual[j] + m
+                found[place[code]] = j
+                place[code] += 1
     return columns, start
 
 
@@ -42,40 +66,45 @@ def class_lists(labels: Labels, m: int) -> tuple[NDArray[np.uint16], SmallInts]:
 def add_class_sums(
     tile: Floats,
     labels: Labels,
+    usual: Ints | None,
     columns: NDArray[np.uint16],
     start: SmallInts,
     matrix: Floats,
     partners: Ints,
     out: Floats,
 ) -> None:
-    """Add sum_ij tile_ij A[y_i, y_j] to `out` (B,) for each resample.
+    """Add sum_ij tile_ij s_i' A s_j with s_i = e_{y_i} - e_{u_i} to `out` (B,) for each resample.
 
-    `labels` (B, rows of the tile) are those of the rows, `columns` and `start` the `class_lists` of
-    the columns, `matrix` is A, and `partners[k]` lists the classes l with A[k, l] != 0, then -1.
+    `labels` (B, rows of the tile) and `usual` are those of the rows, `columns` and `start` the
+    `class_lists` of the columns, `matrix` is A, and `partners[k]` lists the classes l with
+    A[k, l] != 0, then -1.
     """
-    n, m = tile.shape[0], start.shape[1] - 1
-    order = np.empty((out.size, n), np.uint16)
-    if m <= FEW:  # rows of one class are next to each other
-        order = class_lists(labels, m)[0]
-    else:
-        order[:] = np.arange(n)
+    sides, m = 1 if usual is None else 2, len(matrix)
+    order, ends = class_lists(labels, usual, m)  # rows of one class are next to each other
+    own = np.empty((sides, tile.shape[0]), np.int64)
+    if usual is not None:
+        own[1] = usual
     for b in range(out.size):
-        label, rows, i = labels[b], order[b], 0
-        while i < n:
-            k = label[rows[i]]
-            are_four = m <= FEW and i + 3 < n and label[rows[i + 3]] == k
+        own[0] = labels[b]
+        rows, i = order[b], 0
+        while i < ends[b, sides * m]:
+            side, end = (0, ends[b, m]) if i < ends[b, m] else (1, ends[b, sides * m])
+            k = own[side, rows[i]]
+            are_four = i + 3 < end and own[side, rows[i + 3]] == k
             for p in range(partners.shape[1]):
                 l = partners[k, p]
                 if l < 0:
                     break
-                some, total = columns[b, start[b, l] : start[b, l + 1]], 0.0
-                if are_four:
-                    total = _gathered(tile, rows[i : i + 4], some)
-                else:
-                    row = tile[rows[i]]
-                    for j in some:
-                        total += row[j]
-                out[b] += matrix[k, l] * total
+                for other in range(sides):
+                    code, total = l + other * m, 0.0
+                    some = columns[b, start[b, code] : start[b, code + 1]]
+                    if are_four:
+                        total = _gathered(tile, rows[i : i + 4], some)
+                    else:
+                        row = tile[rows[i]]
+                        for j in some:
+                            total += row[j]
+                    out[b] += (1.0 if side == other else -1.0) * matrix[k, l] * total
             i += 4 if are_four else 1
 
 
@@ -261,19 +290,6 @@ UNIT = 1 << 20  # of a feature
 FINE = 1 << 32  # of a product of a feature and a probability
 SHARE = 1 << 30  # of the squared length of a feature
 BLOCK = 512  # rows whose features are added in 32 bits
-
-
-@njit()
-def moved_rows(label: Labels, top: Labels, rows: NDArray[np.uint16]) -> np.int64:
-    """Write the rows whose label (c,) is not the class `top` (c,) to `rows`; return their number.
-
-    Sums that are known where each label is the predicted class change by these rows alone.
-    """
-    count = np.uint64(0)
-    for i in range(label.size):
-        rows[count] = i  # without a branch: the processor cannot guess one
-        count += np.uint64(label[i] != top[i])
-    return np.int64(count)
 
 
 @njit()

@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
+from caltest._version import __version__
+
 Loop = Callable[..., Any]
 Function = TypeVar("Function", bound=Loop)
 _LOCK = threading.RLock()
@@ -46,6 +48,9 @@ class _Loop:
 
     def __init__(self, function: Loop, options: dict[str, object]) -> None:
         functools.update_wrapper(self, function)
+        # Names the file of the machine code: that of another version, whose callees and types may
+        # have been others, is left alone.
+        function.__qualname__ += f"-{__version__}"
         self.py_func = function
         self._options = options
         self._ready: Loop | None = None
@@ -115,10 +120,11 @@ def thread_count(n_jobs: int | None = None) -> int:
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """Set how many threads what is called within takes; None leaves it as it is."""
+    """Set how many threads what is called within takes, and BLAS one; None leaves it as it is."""
     token = _N_JOBS.set(_N_JOBS.get() if n_jobs is None else n_jobs)
     try:
-        yield
+        with one_blas_thread():
+            yield
     finally:
         _N_JOBS.reset(token)
 
@@ -139,7 +145,7 @@ def map_threads(
     jobs = min(len(tasks), thread_count(n_jobs))
     # BLAS has one thread in every case: its products are small here, threads that wait for each
     # other on a busy machine cost 50 times as much, and the last bits would depend on n_jobs.
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if jobs > 1:
             import joblib
 
@@ -155,6 +161,28 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS to one thread, around many small products outside of `map_threads`."""
-    return cast("AbstractContextManager[object]", _controller().limit(limits=1, user_api="blas"))
+class _OneBlasThread:
+    """Holds BLAS to one thread; who is the last to leave gives it back those that it had."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.limit = threading.Lock(), 0, cast("Any", None)
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.limit = _controller().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limit.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread, around many small products outside of `threads`."""
+    return _ONE_BLAS_THREAD

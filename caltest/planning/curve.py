@@ -21,9 +21,8 @@ from caltest.nulls.base import check_applicable
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
 from caltest.planning.truths import StatedTruth, as_distribution, counted, forecasts_of
-from caltest.predictions import ModelData
+from caltest.predictions import ModelData, Rows
 from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
-from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
 NO_ERROR = 1e-13  # true errors below it come from rounding

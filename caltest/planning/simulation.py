@@ -145,12 +145,11 @@ def simulate(
 def _tested(study: Study, test: StudyTest, data: Any, seed: int) -> Rejections:
     plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
     try:
-        decision = decide(plan, level=study.level, n_resamples=study.n_resamples)
+        rejected, estimate = decide(plan, level=study.level, n_resamples=study.n_resamples)
     except NotApplicable as error:
         return Rejections(0, 0.0, 0, 1, str(error))
-    finite = math.isfinite(decision.estimate)
-    total = decision.estimate if finite else 0.0
-    return Rejections(int(decision.rejected), total, int(not finite), 0, "")
+    finite = math.isfinite(estimate)
+    return Rejections(int(rejected), estimate if finite else 0.0, int(not finite), 0, "")
 
 
 def _sum(tallies: Sequence[Rejections]) -> Rejections:
@@ -179,26 +178,21 @@ def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Rejections]
 # ---- the decision of one test on one data set ----------------------------------------------------
 
 
-class Decision(NamedTuple):
-    """Whether a data set was rejected, and the calibration error that was seen."""
-
-    rejected: bool
-    estimate: float
-
-
-def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
-    """Run one test; the decision is that of `test_calibration` with the same seed."""
+def decide(plan: Plan, *, level: float, n_resamples: int) -> tuple[bool, float]:
+    """Run one test; return whether it rejects, as `test_calibration` does, and the estimate."""
     if plan.null == "exact" and plan.tolerance is None:
         bound = plan.measure.bind(plan.lens(plan.predictions))
         listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1)
         if listed is not None:
-            return Decision(listed.pvalue <= level, bound.estimate(bound.value()))
+            return listed.pvalue <= level, bound.estimate(bound.value())
         return _curtailed(plan, bound, level=level, n_resamples=n_resamples)
     _, outcome = run_plan(plan, n_resamples=n_resamples)
-    return Decision(outcome.pvalue <= level, outcome.estimate)
+    return outcome.pvalue <= level, outcome.estimate
 
 
-def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: int) -> Decision:
+def _curtailed(
+    plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: int
+) -> tuple[bool, float]:
     """Draw labels in the batches of the exact null until the decision is certain.
 
     The p-value counts the redrawn statistics that are as extreme as the observed one; once there
@@ -221,7 +215,7 @@ def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: in
         hits = min(upper, lower) if two_sided else upper
         if hits > most or hits + n_resamples - done <= most:
             break
-    return Decision(hits <= most, bound.estimate(value))
+    return hits <= most, bound.estimate(value)
 
 
 def _values(bound: BoundMeasure, seed: int, n_resamples: int) -> Iterator[Floats]:

@@ -16,10 +16,9 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.container import Forecasts, moved
 from caltest.forecasts.laws import read
 from caltest.numerics.softmax import softmax
-from caltest.predictions import ModelData, Predictions, models, tables
+from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.predictions.container import draw_codes
 from caltest.predictions.model_data import as_classes
-from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
 STEEPEST = 1e6  # slope of log odds

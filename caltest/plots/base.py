@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from caltest import checks, render
-from caltest.results import sheets
+from caltest.results import HTest, sheets
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from caltest.measures.recalibration.belt import CalibrationBeltCurve
-    from caltest.results import HTest
 
 Place = tuple[float, float]
 Corner = Literal["upper left", "upper right", "lower left", "lower right"]

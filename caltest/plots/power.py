@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks import check_strings
-from caltest.checks.arrays import as_array, as_numbers, listing, read_only
+from caltest.checks import as_array, as_numbers, check_strings, listing, read_only
 from caltest.errors import invalid, shown
 from caltest.planning import Power, SampleSize
 from caltest.plots import base
@@ -226,8 +225,7 @@ def _curves(pvalues: Any) -> Curves:
     found: Curves = {}
     for model, columns in models.items():
         named = ((str(test), values) for test, values in columns.items())
-        own = {k: check_simulated_pvalues(p, f"pvalues of {k!r}") for k, p in named}
-        found[str(model)] = own
+        found[str(model)] = {k: check_simulated_pvalues(p, f"pvalues of {k!r}") for k, p in named}
     return found
 
 

@@ -16,8 +16,7 @@ from caltest.plots import base
 from caltest.plots.reliability import Diagram
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
 from caltest.plots.seen import OF_TEST, RowsEvent, seen
-from caltest.predictions import ModelData, Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import required
 from caltest.types import AnyArray, Floats

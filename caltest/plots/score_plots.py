@@ -19,14 +19,13 @@ from caltest.plots.base import set_tips
 from caltest.plots.reliability_grid import before_and_after
 from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
-from caltest.results import Comparison, ModelComparison
+from caltest.results import Comparison, HTest, ModelComparison
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from caltest.comparison import Ranking
-    from caltest.results import HTest
 
 CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))  # of a point, where its name may stand
 LINES = 7  # of equal scores

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -14,18 +14,19 @@ from caltest.checks import check_choice, check_unused
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
+from caltest.measures import Measure
 from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, reliability_bins
 from caltest.measures.isotonic import confidence_band
 from caltest.measures.isotonic.corp import CorpCurve, corp_curve
 from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
+from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores import decomposition
 from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
-from caltest.predictions import ModelData, Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.results import HTest
 from caltest.results.htest import required
 from caltest.results.wording import rows_of_slope
@@ -33,10 +34,6 @@ from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.measures import Measure
-    from caltest.measures.outcome import Ends
 
 Kind = TypeVar("Kind")
 

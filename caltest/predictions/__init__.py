@@ -2,6 +2,19 @@
 
 from caltest.predictions.container import Predictions, event_column
 from caltest.predictions.model_data import ModelData, as_measured
-from caltest.predictions.options import Measured, MeasuredOptions
+from caltest.predictions.options import Measured, MeasuredOptions, check_names, parted
+from caltest.predictions.redrawing import Redrawing
+from caltest.predictions.rows import Rows
 
-__all__ = ["Measured", "MeasuredOptions", "ModelData", "Predictions", "as_measured", "event_column"]
+__all__ = [
+    "Measured",
+    "MeasuredOptions",
+    "ModelData",
+    "Predictions",
+    "Redrawing",
+    "Rows",
+    "as_measured",
+    "check_names",
+    "event_column",
+    "parted",
+]

@@ -444,17 +444,16 @@ class Predictions(Rows):
         cls, table: tables.ColumnTable, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
         read_as, named = parted(columns, ClassOptions)
-        raw = tables.choose_columns(table, label=label, **named)
-        return cls(**raw, **read_as, source=source)
+        return cls(**tables.choose_columns(table, label=label, **named), **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
         return len(self.labels)
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Number of classes."""
         return len(self.classes)

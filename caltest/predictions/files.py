@@ -206,8 +206,7 @@ def raw_table(
         As for `table_of_file`.
     """
     opened = _open(path, how)
-    is_text = as_text and opened.decimal == "."  # new columns have points
-    return _read(opened, _read_text if is_text else _read_kept)
+    return _read(opened, _read_text if as_text and opened.decimal == "." else _read_kept)
 
 
 def scan(

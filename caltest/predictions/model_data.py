@@ -107,6 +107,12 @@ class ModelData:
         data = self.data
         return (self.model, *(data if isinstance(data, tuple) and len(data) == 2 else [data]))
 
+    @property
+    def forecasts(self) -> dict[str, Any]:
+        """The arguments that name columns of forecasts, those that are given."""
+        given = {name: getattr(self, name) for name in FORECASTS}
+        return {name: one for name, one in given.items() if one is not None}
+
     def needs(self, name: str) -> bool:
         """Tell whether a column of the data may be one that is named, or has the prefix of some."""
         probs = (*tables.PREFIXES, "probs") if self.probs is None else self.probs
@@ -115,7 +121,7 @@ class ModelData:
         if self.probs is None and (name.lower() in tables.USUAL or tables.NUMBERED.fullmatch(name)):
             return True
         named = [self.label, self.sample_weight, *self.dependence.columns]
-        for one in (self.probs, self.by):
+        for one in (self.probs, self.by, *self.forecasts.values()):
             named += list(one) if isinstance(one, list | tuple) else [one]
         return any(isinstance(one, str) and one == name for one in named)
 
@@ -218,8 +224,7 @@ class ModelData:
         if model is None:
             check_unused("where model is None", features=self.features)
             of_rows: dict[str, Any] = {"groups": by, "sample_weight": self.sample_weight}
-            asked = {name: getattr(self, name) for name in FORECASTS}
-            columns: Any = {name: one for name, one in asked.items() if one is not None}
+            columns: Any = self.forecasts
             if columns:
                 from caltest.forecasts import Forecasts
 

@@ -37,16 +37,11 @@ class NoOptions(TypedDict):
     """None: what a function is given beside its arguments is answered by the one that is meant."""
 
 
-class NumberOptions(TypedDict, total=False):
-    """How numbers are read; see `test_calibration`."""
+class ClassOptions(TypedDict, total=False):
+    """How probabilities are read, and what the classes are; see `test_calibration`."""
 
     from_logits: Annotated[bool, "The columns hold logits, not probabilities."]
     renormalize: Annotated[bool, "Rescale rows whose sum is off by rounding."]
-
-
-class ClassOptions(NumberOptions, total=False):
-    """The same, and what the classes are."""
-
     ordinal: Annotated[bool, "The classes are ordered, as the probabilities are."]
 
 

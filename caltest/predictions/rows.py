@@ -166,6 +166,18 @@ class Rows(ABC):
         """What was observed, (n,), as it is redrawn."""
 
     @property
+    def width(self) -> int:
+        """How many numbers are redrawn: one for each row."""
+        return self.n
+
+    def counted(self, groups: int) -> Any:
+        """Return how many rows are in each cell of what is redrawn, by groups of like predictions.
+
+        None where few rows, or those of classes, are redrawn themselves.
+        """
+        return None
+
+    @property
     def weights(self) -> Floats:
         """The sample weights, (n,), or ones."""
         return np.ones(self.n) if self.sample_weight is None else self.sample_weight

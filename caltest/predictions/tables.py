@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks.arrays import as_numbers, label_values, listing
 from caltest.errors import invalid
 from caltest.types import AnyArray, Floats
 
@@ -199,7 +198,7 @@ def choose_columns(
     checks.check_not_label(clusters, label, "clusters")
     single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
     columns = prob_columns(table.names, probs, [label, *single, *several])
-    labels = label_values(table.column(label), "labels")
+    labels = checks.label_values(table.column(label), "labels")
     if classes is None:
         classes = _classes_of_columns(stems(columns, probs), labels)
     return {
@@ -254,10 +253,12 @@ def choose_forecasts(
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
-            found[name] = as_numbers(column, f"column {value!r}") if column is not value else value
+            found[name] = (
+                checks.as_numbers(column, f"column {value!r}") if column is not value else value
+            )
     if label is not None:
         named = checks.check_choice(label, table.names, "label")
-        found["outcomes"] = as_numbers(table.column(named), f"column {label!r}")
+        found["outcomes"] = checks.as_numbers(table.column(named), f"column {label!r}")
     if members is not None:
         columns = prob_columns(table.names, members, taken)
         found["members"] = np.atleast_2d(numbers_of_columns(table, columns).T).T
@@ -286,7 +287,7 @@ def _level(column: str, prefix: str) -> float:
 
 def numbers_of_columns(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
     """Stack columns of numbers side by side; a single one stays as it is."""
-    values = [as_numbers(table.column(name), f"column {name!r}") for name in columns]
+    values = [checks.as_numbers(table.column(name), f"column {name!r}") for name in columns]
     return values[0] if len(values) == 1 else np.column_stack(values)
 
 
@@ -312,7 +313,7 @@ def prob_columns(
     if wanted in names:
         return [wanted]
     if not found:
-        got = f"{probs!r} for the columns {listing(names, limit=30)}"
+        got = f"{probs!r} for the columns {checks.listing(names, limit=30)}"
         remedy = "pass probs= with a column, a prefix or a list of columns"
         raise invalid("probs must be a column or the prefix of columns", got, remedy)
     return found
@@ -364,7 +365,7 @@ def classes_of_table(probs: object, labels: object) -> list[object] | None:
     names = list(dict.fromkeys(map(str, as_frame(probs).columns)))
     if len(names) < 2:
         return None
-    values = label_values(labels, "labels")
+    values = checks.label_values(labels, "labels")
     unnamed = any(names == [form.format(k) for k in range(len(names))] for form in UNNAMED)
     if unnamed and not (values.dtype.kind == "U" and set(values.tolist()) <= set(names)):
         return None

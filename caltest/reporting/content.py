@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from caltest.measures import ScoreDecomposition
 from caltest.measures.gap import Gap
 from caltest.render import Sheet
-from caltest.results import HTest, HTestTable
-from caltest.results.verdict import Verdict
+from caltest.results import HTest, HTestTable, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from caltest.measures import ScoreDecomposition
     from caltest.segments import SegmentsTest
 
 

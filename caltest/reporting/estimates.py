@@ -53,7 +53,7 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
     gap = source.gap()
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
-        low, high = share_limits(gap.observed, source.effective)
+        low, high = map(float, share_limits(gap.observed, source.effective))
         yield Estimated("mean confidence", gap.predicted, unit="share")
         yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
@@ -269,7 +269,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
         rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
     header = ("score", "value", "if calibrated", "95 % of values")
-    yield table("Scores", header, rows, explained=OF_CLASSES if scores.parts else OF_FORECASTS)
+    if rows:
+        yield table("Scores", header, rows, explained=OF_CLASSES if scores.parts else OF_FORECASTS)
     rows = []
     for part in scores.parts:
         of = part.parts

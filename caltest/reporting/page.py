@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from caltest import checks
-from caltest.checks.options import CORRECTIONS
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import as_columns
@@ -332,7 +331,9 @@ def report(
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
-    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+    checks.check_choice(
+        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
+    )
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),

@@ -227,8 +227,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
         columns[name] = tuple(sheet.number(row.statistic) for row in rows)
     columns["p-value"] = tuple(pvalue_of(row) for row in rows)
     if table.correction is not None:
-        smallest = [_smallest(row) for row in rows]
-        columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, smallest))
+        columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, [_smallest(row) for row in rows]))
     columns["code"] = tuple(sheet.stars(value) for value in adjusted)
     if table.light_bounds is not None:
         columns["light"] = table.traffic_lights
@@ -241,8 +240,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
 def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     """The lines that hold for every row, and how the p-values were adjusted."""
     rows = table.tests or table.rows[:1]
-    first = rows[0]
-    own = first.parameters.items()
+    own = rows[0].parameters.items()
     shared = {k: x for k, x in own if all(row.parameters.get(k) == x for row in rows)}
     facts, is_grouped = [("data", _table_data(table, rows, shown=columns))], table.noun in GROUPS
     count, noun, adjusted_for = len(table), table.noun, f"{len(table)} test{'s' * (len(table) > 1)}"

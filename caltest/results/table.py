@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 
 import numpy as np
 
-from caltest.checks import check_integer, check_light_bounds, read_only
-from caltest.checks.schemas import parse_json
+from caltest.checks import check_integer, check_light_bounds, parse_json, read_only
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording

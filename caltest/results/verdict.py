@@ -173,8 +173,7 @@ def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
         sentences += [("events", text) for text in _coefficients(test)]
     elif claim is wording.CALIBRATION:
         with suppress(NotApplicable):
-            could = detectable(test)
-            text = wording.detectable_in_words(could, test.n, test.level or LEVEL)
+            text = wording.detectable_in_words(detectable(test), test.n, test.level or LEVEL)
             sentences.append(("detectable", text))
     rows: dict[str, Any] = {"headline": wording.headline(test, p), "few": few, "size": test.size}
     return _verdict(test, p, claim, sentences, places, shown=test, **rows)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import check_confidence, check_integer
-from caltest.checks.arrays import as_array, check_probs
+from caltest.checks import as_array, check_confidence, check_integer, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records

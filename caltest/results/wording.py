@@ -377,8 +377,7 @@ def noun_of(rows: Sequence[HTest]) -> str:
     if len({row.lens for row in rows}) == len(rows) > 1:
         if all(row.lens.startswith("cumulative[") for row in rows):
             return "thresholds"
-        has_classes = rows[0].m > 0 and all("[" in row.lens for row in rows)
-        return "classes" if has_classes else "lenses"
+        return "classes" if rows[0].m > 0 and all("[" in row.lens for row in rows) else "lenses"
     return "tests"
 
 

@@ -19,16 +19,9 @@ from caltest.numerics.loops import threads
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
 from caltest.predictions.rows import Rows as RowsOf
+from caltest.segments import null
 from caltest.segments.cells import ColumnCrossing, SegmentBlock, Tables, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
-from caltest.segments.null import (
-    STATISTICS,
-    Family,
-    Joint,
-    OrderedRows,
-    SegmentSettings,
-    test_jointly,
-)
 from caltest.segments.result import Segment, SegmentsTest
 
 USUAL_OF_FORECASTS = "interval[0.9]"  # usual lens, which leaves an event
@@ -45,7 +38,7 @@ def test_segments(
     bins: int = 10,
     min_size: int = 20,
     lens: str | Lens | None = None,
-    statistic: str | Sequence[str] = STATISTICS,
+    statistic: str | Sequence[str] = null.STATISTICS,
     keep: int = 100,
     n_resamples: int = 999,
     rng: object = None,
@@ -159,7 +152,7 @@ def test_segments(
     >>> result.pvalue, result[0].definition
     (0.01, 'site = b & sex = f')
     """
-    settings = SegmentSettings(
+    settings = null.SegmentSettings(
         depth=depth,
         bins=bins,
         min_size=min_size,
@@ -180,7 +173,7 @@ def test_segments(
 test_segments.__test__ = False  # type: ignore[attr-defined]
 
 
-def run_given(given: ModelData, segments: object, settings: SegmentSettings) -> SegmentsTest:
+def run_given(given: ModelData, segments: object, settings: null.SegmentSettings) -> SegmentsTest:
     """Read the predictions and the segments, and test these, as `test_segments` does."""
     features = given.features
     given = replace(given, features=names_of(features))
@@ -191,7 +184,7 @@ def run_given(given: ModelData, segments: object, settings: SegmentSettings) -> 
     return test_source(source, predictions, settings)
 
 
-def test_source(source: Given, predictions: RowsOf, settings: SegmentSettings) -> SegmentsTest:
+def test_source(source: Given, predictions: RowsOf, settings: null.SegmentSettings) -> SegmentsTest:
     """Test the segments that were read, as `test_segments` does."""
     if predictions.censoring is not None:
         reason = "segments redraw labels, which does not know which rows are censored"
@@ -203,9 +196,9 @@ def test_source(source: Given, predictions: RowsOf, settings: SegmentSettings) -
     if source.members is not None:
         where = "on a boolean matrix, whose segments are taken as they are"
         checks.check_unused(where, depth=settings.depth)
-    rows = OrderedRows.of(_seen(predictions, lens))
+    rows = null.OrderedRows.of(_seen(predictions, lens))
     chunks, without = _chunks(source, rows, depth, settings)
-    joint = test_jointly(chunks, rows, settings)
+    joint = null.test_jointly(chunks, rows, settings)
     level = settings.level
     chunks = [family.chunk for family in joint.families]
     depths = np.repeat([chunk.depth for chunk in chunks], [chunk.size for chunk in chunks])
@@ -248,7 +241,7 @@ def _seen(predictions: Any, lens: Lens) -> Predictions:
 
 
 def _chunks(
-    source: Given, rows: OrderedRows, depth: int, settings: SegmentSettings
+    source: Given, rows: null.OrderedRows, depth: int, settings: null.SegmentSettings
 ) -> tuple[list[SegmentBlock], list[str]]:
     """Return all rows and the segments, and the names of columns that give none.
 
@@ -286,7 +279,7 @@ def _chunks(
 # ---- from numbers to a result -------------------------------------------------------------------
 
 
-def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
+def _worst(joint: null.Joint, keep: int) -> Iterator[Segment]:
     """Yield the segments with the largest scores; of equals, those of fewer conditions first."""
     order = np.argsort(-joint.scores, kind="stable")[:keep]
     ends = np.cumsum([family.chunk.size for family in joint.families])
@@ -320,7 +313,7 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
         )
 
 
-def _statistics_text(families: Sequence[Family]) -> str:
+def _statistics_text(families: Sequence[null.Family]) -> str:
     depths = {family.chunk.depth for family in families if family.chunk.in_order}
     cumulative = {family.chunk.depth for family in families if family.cumulative}
     names = []
@@ -335,7 +328,7 @@ def _statistics_text(families: Sequence[Family]) -> str:
 
 
 def _notes(
-    predictions: RowsOf, families: Sequence[Family], without: Sequence[str], min_size: int
+    predictions: RowsOf, families: Sequence[null.Family], without: Sequence[str], min_size: int
 ) -> Iterator[str]:
     """Say what is left out, and that rows are taken as independent where they may not be."""
     if predictions.has_dependence:

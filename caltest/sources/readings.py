@@ -177,21 +177,29 @@ def total_over(
     sizes : Mapping
         The number of rows of each unit, where it is known; else workers do not tell.
     """
-    kinds = nw.Implementation
     native = frame.to_native()
     own = {unit: n for unit, n in sizes.items() if unit[0] == part}
-    if frame.implementation is kinds.DASK:
+    if frame.implementation is nw.Implementation.DASK:
         return _over_dask(native, part, m, work, RowsDone(own, done))
     if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
         return _over_spark(native, part, m, work, RowsDone(own, done))
+    return work((part, 0), _counted(batches_of(frame), m, done))
+
+
+def batches_of(frame: Any) -> Any:
+    """Return the rows of a lazy frame of narwhals in their order, some at a time.
+
+    Those of Dask, partition by partition, are read into this process, and those of Spark at once.
+    """
+    native, kinds = frame.to_native(), nw.Implementation
+    if frame.implementation is kinds.DASK:
+        return (one.compute() for one in native.to_delayed())
     if frame.implementation is not kinds.POLARS:
         read = {kinds.DUCKDB: _of_duckdb, kinds.IBIS: _of_ibis}.get(frame.implementation)
-        some = [collected(frame)] if read is None else read(native)
-    elif has_batches(native):
-        some = batches(native, ordered=True)  # where rows are told apart by their chunk
-    else:
-        some = native.collect(engine="streaming").iter_slices(BATCH)
-    return work((part, 0), _counted(some, m, done))
+        return [collected(frame)] if read is None else read(native)
+    if has_batches(native):
+        return batches(native, ordered=True)  # where rows are told apart by their chunk
+    return native.collect(engine="streaming").iter_slices(BATCH)
 
 
 class RowsDone:

@@ -276,14 +276,23 @@ class Reader:
         self.left_out = LeftOut()
         self._schema: dict[str, Any] = {}
 
-    def columns(self) -> Columns:
-        """Return what the columns of the first part that can be read hold."""
+    def first(self) -> Any:
+        """Return the lazy frame of the first part that can be read."""
         parts = self._parts()
         first = next(parts, None)
         if first is None:
             raise self.nothing()
         self._waiting = chain([first], parts)
-        frame = first.open()
+        return first.open()
+
+    def needs(self, frame: Any, names: Sequence[str]) -> None:
+        """Take some columns of the first part, which others must have too."""
+        schema = frame.collect_schema()
+        self._schema = {name: schema[name] for name in names}
+
+    def columns(self) -> Columns:
+        """Return what the columns of the first part that can be read hold."""
+        frame = self.first()
         schema = dict(frame.collect_schema())
 
         def distinct(label: str) -> list[str]:
@@ -291,7 +300,7 @@ class Reader:
             return [v for v in collected(values).to_series().to_list() if v is not None]
 
         columns = read_columns(schema, distinct, **self.asked)
-        self._schema = {name: schema[name] for name in columns.names}
+        self.needs(frame, columns.names)
         return columns
 
     def _parts(self) -> Iterator[SourcePart]:

@@ -14,6 +14,7 @@ from caltest.numerics.labels import row_hashes
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
+SUMMED = 5.0  # variance from which the distribution of a normal sum, corrected, is within 0.0005
 MOST = 1 << 20  # classes of all cells that are redrawn as they are
 COARSEST = 2  # 4 of them become one, at most
 LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
@@ -143,7 +144,7 @@ def weighted_cells(
         \sum w^4 p (1 - p)(1 - 6 p (1 - p)),
 
     where weights differ within a class and :math:`(\sum w^2 p (1 - p))^2 / \sum w^4 p (1 - p)`,
-    which is the variance of the number of events where they do not, is above 100. Where there are
+    which is the variance of the number of events where they do not, is above 5. Where there are
     more than 2^20 to redraw, two or four neighbouring classes become one.
 
     Parameters
@@ -200,7 +201,7 @@ def weighted_cells(
     equal = sums["light"] == sums["heavy"]
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.square(add(noise, first)) / add(ratio * noise, first)
-    together = (effective > LARGE) & ~np.logical_and.reduceat(equal, first)
+    together = (effective > SUMMED) & ~np.logical_and.reduceat(equal, first)
     shift = 0
     while True:
         new = (np.diff(sums["u"] >> shift) != 0) & ~together[cell[1:]]

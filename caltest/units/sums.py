@@ -47,6 +47,17 @@ class UnitSums(ABC):
         return self.redrawn(self.units.observed[np.newaxis])
 
 
+class FunctionOfUnits(UnitSums):
+    """Any function of what is observed, (B, U), that is not written as sums."""
+
+    def __init__(self, units: Units, function: Callable[[Observed], Any]) -> None:
+        super().__init__(units)
+        self._function = function
+
+    def redrawn(self, observed: Observed) -> Any:
+        return self._function(observed)
+
+
 class Sums(UnitSums):
     """Sums over the residuals of units, of each group by itself."""
 

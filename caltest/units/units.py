@@ -12,8 +12,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
 from caltest.types import AnyArray, Events, Flags, Floats, Ints, Order
 
@@ -108,8 +107,7 @@ class Units(ABC):
 
     def sums(self, values: AnyArray) -> Floats:
         """Return the sums over each group of values of the units, (..., G)."""
-        sums = np.add.reduceat(values, self.start[:-1], axis=-1)
-        return sums.astype(np.float64, copy=False)
+        return np.add.reduceat(values, self.start[:-1], axis=-1).astype(np.float64, copy=False)
 
     def positive(self, unit: Floats, rule: str, remedy: str) -> Floats:
         """Return what statistics of groups are divided by; where it is 0, 1.
@@ -276,8 +274,7 @@ class CellUnits(Units):
         """Return the units of some groups, and which units they are."""
         sizes = np.diff(self.start)
         kept = np.repeat(groups, sizes)
-        start = np.append(0, np.cumsum(sizes[groups]))
-        return CellUnits(self.cells.taken(kept), start), kept
+        return CellUnits(self.cells.taken(kept), np.append(0, np.cumsum(sizes[groups]))), kept
 
 
 def row_weights(predictions: Rows) -> Floats:

@@ -19,10 +19,9 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from caltest.classifiers import DirichletGPClassifier
-from caltest.classifiers.collapsed_bound import pseudo_targets
 from caltest.classifiers.dirichlet_gp import _variance_of
 from caltest.classifiers.rbf import RBFParameters
-from caltest.classifiers.regressions import regressions
+from caltest.classifiers.regressions import pseudo_targets, regressions
 
 pytest.importorskip("pytest_benchmark", reason='pip install ".[bench]"')
 pytestmark = [

@@ -231,7 +231,7 @@ def test_fit_that_max_iter_cut_short_warns(classifier):
 def test_prediction_in_parts_on_threads_is_the_same(classifier, monkeypatch):
     """To the last bit: each part is a block of rows."""
     X, y = blobs(3)
-    for module in ("collapsed_bound", "variational_gp"):
+    for module in ("regressions", "variational_gp"):
         monkeypatch.setattr(f"caltest.classifiers.{module}.CHUNK", 20 * 15)
     model = classifier(n_inducing=15, random_state=0).fit(X, y)
     one = model.predict_latent(X)

@@ -299,7 +299,7 @@ def test_no_file_outside_measures_asks_which_measure_it_is():
         "issubclass(kind, KernelMeasure)",
         "type(measure) is KSError",
         "TABLE = {KSError: 'scaled=False'}",
-        "BINNED = (BinnedMeasure, TCal)",
+        "BINNED = (BinErrors, TCal)",
     ],
 )
 def test_questions_by_class_are_found(line):

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from caltest.calibrators import DirichletCalibrator, TemperatureScaling
-from caltest.calibrators.linear.parametrisations import generative_to_linear, linear_to_generative
+from caltest.calibrators.linear.linear_maps import generative_to_linear, linear_to_generative
 
 FEW = settings.get_profile("few")
 

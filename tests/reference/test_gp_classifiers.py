@@ -15,11 +15,10 @@ from caltest.classifiers import (
     DirichletGPClassifier,
     GPRegressionClassifier,
     NystroemKRRClassifier,
-    collapsed_bound,
 )
-from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
+from caltest.classifiers import regressions as collapsed_bound
 from caltest.classifiers.rbf import RBFParameters
-from caltest.classifiers.regressions import regressions
+from caltest.classifiers.regressions import label_targets, pseudo_targets, regressions
 
 VARIANCE, SCALES = OWN = RBFParameters(1.7, np.array([0.8, 1.2]))
 KERNEL = ConstantKernel(VARIANCE) * RBF(SCALES)

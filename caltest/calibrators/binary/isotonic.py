@@ -114,8 +114,7 @@ class IsotonicCalibrator(BlocksMap):
     def _event(self, inputs: Inputs) -> Floats:
         if self.interpolation == "linear":
             return super()._event(inputs)
-        place = np.searchsorted(self.x_, inputs.event, side="right") - 1
-        return self.y_[np.clip(place, 0, None)]
+        return self.y_[np.clip(np.searchsorted(self.x_, inputs.event, side="right") - 1, 0, None)]
 
 
 def _check_bound(value: object, n: int) -> float:

@@ -16,7 +16,6 @@ from caltest.calibrators.gp import fit, optimize
 from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.process import KERNELS, LatentPosterior, random_paths
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
 from caltest.errors import invalid
 from caltest.numerics.softmax import inverse_temperature, smoothed_logs
@@ -267,14 +266,15 @@ class GPCalibrator(Calibrator):
     def _of_mean(self, scores: GPScores, units: fit.ScoreRange) -> GPScores:
         """Return the scores with the prior mean and the covariances that the options name."""
         prior = self._prior_mean(units.scores(scores.z), scores.prior)
-        full = self.covariance == "full"
-        return replace(scores, prior=prior, full=full, n_jobs=self.n_jobs)
+        return replace(scores, prior=prior, full=self.covariance == "full", n_jobs=self.n_jobs)
 
     def _prior_mean(self, z: Floats, identity: Floats) -> Floats:
         """Return the prior mean at scores z, of their shape, from that of the identity map."""
         if not callable(self.mean_function):
             return (self.mean_function == "identity") * identity
-        mean = as_numbers(self.mean_function(z), "what mean_function returns").astype("float64")
+        mean = checks.as_numbers(self.mean_function(z), "what mean_function returns").astype(
+            "float64"
+        )
         if mean.shape != z.shape or not np.isfinite(mean).all():
             got = f"{np.sum(~np.isfinite(mean))} that are not finite and the shape {mean.shape}"
             rule = f"mean_function must return finite numbers in the shape of z, {z.shape}"
@@ -479,10 +479,9 @@ def _saturated(scores: GPScores, units: fit.ScoreRange) -> float:
 
 def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
     """Check scores in one dimension: probabilities in [0, 1], or finite logits."""
-    array = as_numbers(values, name)
+    array = checks.as_numbers(values, name)
     if array.ndim != 1:
-        got = f"shape {array.shape}"
-        raise invalid(f"{name} must have one dimension", got, "pass .ravel()")
+        raise invalid(f"{name} must have one dimension", f"shape {array.shape}", "pass .ravel()")
     scores = array.astype("float64")
     low, high = (0.0, 1.0) if probabilities else (-1.7e308, 1.7e308)
     bad = ~((scores >= low) & (scores <= high))
@@ -491,4 +490,4 @@ def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
         row = int(bad.argmax())
         got, remedy = f"{scores[row]:.8g} at row {row}", "pass values in the units of the inputs"
         raise invalid(f"{name} must {rule}", got, remedy)
-    return read_only(scores)
+    return checks.read_only(scores)

@@ -87,8 +87,7 @@ class Ordered:
     @property
     def box(self) -> list[Interval]:
         """Return bounds for L-BFGS-B: the first below the last."""
-        ends = self.start[: min(self.M, 2)]
-        middle = float(ends.mean())
+        middle = float(self.start[: min(self.M, 2)].mean())
         first_last = [(self.low, middle), (middle, self.high)]
         if self.M == 1:
             return [(self.low, self.high)]

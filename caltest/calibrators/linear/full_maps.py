@@ -10,8 +10,12 @@ from scipy.special import digamma, gammaln, polygamma
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.linear import parametrisations
-from caltest.calibrators.linear.linear_maps import LinearMap, Penalty
+from caltest.calibrators.linear.linear_maps import (
+    LinearMap,
+    Penalty,
+    generative_to_linear,
+    linear_to_generative,
+)
 from caltest.checks import check_choice
 from caltest.errors import invalid, shown
 from caltest.types import Floats
@@ -187,7 +191,7 @@ class DirichletCalibrator(LinearMap):
                 self._note(f"the predictions of class {name} are all equal, or nearly so")
         alpha = np.array([fit.alpha for fit in fits])
         share = np.maximum(mass, 0.5 / total)
-        W, b = parametrisations.generative_to_linear(alpha, share / share.sum())
+        W, b = generative_to_linear(alpha, share / share.sum())
         norm, steps = max(fit.norm for fit in fits), max(fit.steps for fit in fits)
         self._keep(np.column_stack([W, b]), 0.0, 0.0, norm, steps, None)
 
@@ -195,7 +199,7 @@ class DirichletCalibrator(LinearMap):
     def generative_(self) -> tuple[Floats, Floats]:
         """(alpha, pi): Dirichlet parameters of the predictions of each class, and its share."""
         shift = 1 + self.weights_.min(axis=0) if self.parametrisation == "generative" else 1
-        return parametrisations.linear_to_generative(*self.linear_, shift)
+        return linear_to_generative(*self.linear_, shift)
 
 
 # ---- The Dirichlet of greatest likelihood --------------------------------------------------------

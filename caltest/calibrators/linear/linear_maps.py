@@ -9,15 +9,15 @@ from itertools import groupby, product, repeat
 from typing import Any
 
 import numpy as np
+from scipy import special
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.ensemble import Setting, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.calibrators.linear import parametrisations, softmax_regression
+from caltest.calibrators.linear import softmax_regression
 from caltest.calibrators.linear.softmax_regression import minimise
-from caltest.checks import check_choice, check_flag, check_jobs, check_level
-from caltest.checks.options import check_not_empty
+from caltest.checks import check_choice, check_flag, check_jobs, check_level, check_not_empty
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
@@ -26,6 +26,7 @@ LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-100  # of weights, whose inverse is a penalty: its square must be a number
 MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
+Pair = tuple[Floats, Floats]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,7 +57,7 @@ class LinearMap(Calibrator):
         folds_and_jobs, best = (self.cv, self.random_state, check_jobs(self.n_jobs)), 0
         if len(pairs) > 1:
             grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
-            best = choose(self, data, self.classes_, grid, *folds_and_jobs).best
+            best, _, _ = choose(self, data, self.classes_, grid, *folds_and_jobs)
         self._minimise(data, *pairs[best])
 
     def _fit_path(self, data: CalibrationSet, grid: Sequence[Setting]) -> list[Calibrator]:
@@ -195,25 +196,25 @@ class LinearMap(Calibrator):
         return softmax(self._scores(inputs) @ self.weights_.T, 1.0, self.intercept_)
 
     @property
-    def linear_(self) -> tuple[Floats, Floats]:
+    def linear_(self) -> Pair:
         """(W, b) of softmax(W s + b)."""
         return self.weights_, self.intercept_
 
     @property
-    def canonical_(self) -> tuple[Floats, Floats]:
+    def canonical_(self) -> Pair:
         """(A, c) of softmax(A ln(m q) + ln c): A >= 0 with a zero in every column."""
-        return parametrisations.linear_to_canonical(*self._of_log_probs())
+        return linear_to_canonical(*self._of_log_probs())
 
     @property
-    def generative_(self) -> tuple[Floats, Floats]:
+    def generative_(self) -> Pair:
         """(alpha, pi): Dirichlet parameters of the predictions of each class, and its share."""
-        return parametrisations.linear_to_generative(*self._of_log_probs())
+        return linear_to_generative(*self._of_log_probs())
 
-    def _of_log_probs(self) -> tuple[Floats, Floats]:
+    def _of_log_probs(self) -> Pair:
         """Return (W, b) where s = ln q; an AttributeError, as of what is not there, otherwise."""
         return self.linear_
 
-    def interpretation_points(self, epsilon: float = 1e-6) -> tuple[Floats, Floats]:
+    def interpretation_points(self, epsilon: float = 1e-6) -> Pair:
         """Return m + 1 predictions at which the map shows its parameters, and their images.
 
         Point j < m lies at the middle of the facet where class j is impossible, at the distance
@@ -232,7 +233,7 @@ class LinearMap(Calibrator):
         """
         self._of_log_probs()
         epsilon = check_level(epsilon, "epsilon")
-        points = parametrisations.interpretation_points(len(self.intercept_), epsilon)
+        points = interpretation_points(len(self.intercept_), epsilon)
         return points, self.calibrate(Inputs(points, from_logits=False))
 
     def coefficients(self) -> Sequence[Coefficient]:
@@ -284,3 +285,123 @@ def check_penalties(value: object, name: str) -> list[float | str]:
             rule = f'{name} must be "auto", a number of at least 0, or a sequence of them'
             raise invalid(rule, shown(item), "pass 0 for no penalty")
     return [item if isinstance(item, str) else float(item) for item in values]
+
+
+# ---- the three forms of a Dirichlet calibration map, Kull et al. 2019, section 3 and theorem 1 ---
+#
+# - linear: softmax(W ln q + b); W and b are determined up to one constant per column.
+# - canonical: softmax(A ln(k q) + ln c), with A >= 0, a zero in every column of A, and c on the
+#   simplex. It is unique, and c is what the uniform prediction is mapped to.
+# - generative: predictions of class i are Dirichlet(alpha_i), and the classes have the shares pi;
+#   the map is the posterior probability. Adding constants to columns of alpha changes pi and not
+#   the map, so every map has parameters alpha > 0; here alpha = A + 1.
+
+
+def linear_to_canonical(W: Floats, b: Floats) -> Pair:
+    """Turn (W, b) into (A, c), proof of theorem 1.
+
+    Parameters
+    ----------
+    W : (k, k) array
+        Weights of ln q.
+    b : (k,) array
+        Intercepts.
+
+    Returns
+    -------
+    (k, k) array, (k,) array
+        A, whose columns have the minimum 0, and c, which sums to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A, c = linear_to_canonical(np.array([[2.0, -1.0], [1.0, 0.5]]), np.zeros(2))
+    >>> A.tolist(), c.round(3).tolist()
+    ([[1.0, 0.0], [0.0, 1.5]], [0.586, 0.414])
+    """
+    return W - W.min(axis=0), special.softmax(b - W.sum(axis=1) * np.log(len(b)))
+
+
+def linear_to_generative(W: Floats, b: Floats, least: Floats | float = 1.0) -> Pair:
+    """Turn (W, b) into (alpha, pi) with the smallest alpha that is at least 1.
+
+    Parameters
+    ----------
+    W : (k, k) array
+        Weights of ln q.
+    b : (k,) array
+        Intercepts.
+    least : float or (k,) array, default 1.0
+        The least alpha in each column.
+
+    Returns
+    -------
+    (k, k) array, (k,) array
+        alpha, in row i the Dirichlet parameters of class i, and pi, the shares of the classes. A
+        share below 1e-308 becomes 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alpha, pi = linear_to_generative(np.eye(2), np.zeros(2))
+    >>> alpha.tolist(), pi.tolist()
+    ([[2.0, 1.0], [1.0, 2.0]], [0.5, 0.5])
+    """
+    alpha = W - W.min(axis=0) + least
+    return alpha, special.softmax(b + _log_beta(alpha))
+
+
+def generative_to_linear(alpha: Floats, pi: Floats) -> Pair:
+    """Turn (alpha, pi) into (W, b) with W = alpha - 1.
+
+    Parameters
+    ----------
+    alpha : (k, k) array
+        In row i the Dirichlet parameters of class i, above 0.
+    pi : (k,) array
+        Shares of the classes; zeros become intercepts of minus infinity.
+
+    Returns
+    -------
+    (k, k) array, (k,) array
+        W and b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W, b = generative_to_linear(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([0.5, 0.5]))
+    >>> W.tolist(), np.exp(b).round(12).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    """
+    with np.errstate(divide="ignore"):
+        return alpha - 1, np.log(pi) - _log_beta(alpha)
+
+
+def interpretation_points(k: int, epsilon: float) -> Floats:
+    """Return the predictions at which the canonical form can be read, Kull et al., section 3.
+
+    Near the middle of a facet, where class j has the probability epsilon and the others are equal,
+    the map is proportional to epsilon ** a_ij up to a bounded factor, so that column j of A alone
+    decides; the centre is mapped to c.
+
+    Parameters
+    ----------
+    k : int
+        Number of classes.
+    epsilon : float
+        How near.
+
+    Returns
+    -------
+    (k + 1, k) array
+        The points of the k facets, and the centre.
+    """
+    points = np.full((k + 1, k), (1 - epsilon) / (k - 1))
+    np.fill_diagonal(points, epsilon)
+    points[k] = 1 / k
+    return points
+
+
+def _log_beta(alpha: Floats) -> Floats:
+    """Return ln B(alpha_i) of each row, the constant of a Dirichlet density."""
+    return np.asarray(special.gammaln(alpha).sum(axis=1) - special.gammaln(alpha.sum(axis=1)))

@@ -95,8 +95,7 @@ def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, 
     sample = np.column_stack([logits[::step], codes[::step]])
     if 2 * len(np.unique(sample, axis=0)) > len(sample):
         return logits, codes, weight
-    rows = np.column_stack([logits, codes])
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    distinct, place = np.unique(np.column_stack([logits, codes]), axis=0, return_inverse=True)
     merged = np.bincount(place.ravel(), weight).astype(float)
     return distinct[:, :-1], distinct[:, -1].astype(np.int64), merged
 
@@ -273,8 +272,7 @@ def minimise(task: Problem, warm: Floats | None = None) -> Minimum:
             forcing = min(0.1, np.sqrt(norm / max(first, norm)))
             step, used = _conjugate_gradients(task, product, precondition, gradient, forcing)
             if norm <= enough:  # at the start: only to tell a minimum from one at infinity
-                escaping = task.change(step) > LARGE_STEP
-                return Minimum(theta, norm, escaping, count, converged=True)
+                return Minimum(theta, norm, task.change(step) > LARGE_STEP, count, converged=True)
             found = _moved(task, theta, step, value, gradient)
             count += 1
             if found is None:

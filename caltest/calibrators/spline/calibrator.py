@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.spline import cumulative_spline
-from caltest.checks import check_choice, check_flag, check_integer, listing
-from caltest.checks.arrays import as_numbers, check_class
+from caltest.checks import as_numbers, check_choice, check_class, check_flag, check_integer, listing
 from caltest.errors import invalid, shown
 from caltest.lenses.classes import check_rank
 from caltest.numerics.loops import njit
@@ -346,16 +345,14 @@ class SplineCalibrator(Calibrator):
             return _normalised(values, probs)
         recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
         put_back = put_back_rank if kind == "top" else put_back_sum
-        positive = np.maximum(probs, SMALLEST_PROBABILITY)
-        return np.asarray(put_back(positive, order, r, recalibrated))
+        return np.asarray(put_back(np.maximum(probs, SMALLEST_PROBABILITY), order, r, recalibrated))
 
     def _recalibrate_columns(self, scores: Floats) -> Floats:
         return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])
 
     def _spline_names(self) -> AnyArray:
         """Return what the splines are of: classes, or ranks from 1 to m."""
-        ranks = self.mode == "all-ranks"
-        return np.arange(1, len(self.classes_) + 1) if ranks else self.classes_
+        return np.arange(1, len(self.classes_) + 1) if self.mode == "all-ranks" else self.classes_
 
     def _recalibrate(self, score: Floats, k: int) -> Floats:
         return interpolate(score, self.scores_[k], self.recalibrated_[k])

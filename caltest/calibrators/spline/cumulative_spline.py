@@ -168,8 +168,7 @@ def quadratic_minimum(G: Floats, c: Floats, A: Floats, b: Floats) -> Floats:
     norm = np.linalg.norm(B, axis=1)
     B, e = B / norm[:, np.newaxis], e / norm
     unit = e.max()
-    z = unit * _shortest(B, e / unit)
-    return np.asarray(y0 + inverse.T @ z)
+    return np.asarray(y0 + inverse.T @ (unit * _shortest(B, e / unit)))
 
 
 def _shortest(B: Floats, e: Floats) -> Floats:

@@ -6,13 +6,13 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
 from caltest.measures.outcome import Outcome
@@ -27,13 +27,10 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
+from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
-    from caltest.predictions import Predictions
 
 __all__ = ["DebiasedECE", "debiased_ece"]
 
@@ -109,6 +106,8 @@ class DebiasedECE(ToleranceTest, BinErrors):
     key: ClassVar[str] = "debiased-ece"
     title: ClassVar[str] = "debiased squared calibration error"
     distance: ClassVar[str] = DEBIASED
+    # A resample with its repeated rows is not unbiased.
+    intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
 
     @property
     def symbol(self) -> str:
@@ -131,18 +130,13 @@ class DebiasedECE(ToleranceTest, BinErrors):
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""
-        return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
+        return ECE(**{f.name: getattr(self, f.name) for f in fields(BinErrors)})
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the squared error over the bins, whose bias flipped signs leave as it is."""
         (statistic,) = super().residual_statistics(predictions)
         statistic.symbol = "ECE_2^2"
         return [statistic]
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # A resample with its repeated rows is not unbiased.
-        return ("jackknife", *super().intervals)
 
     @property
     def unrooted(self) -> Measure:

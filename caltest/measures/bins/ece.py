@@ -7,15 +7,22 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
 from caltest import checks
-from caltest.checks.options import check_choice
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.binning import BinnedMeasure, check_power, event_cuts
+from caltest.measures.binning import (
+    Cells,
+    check_power,
+    event_cuts,
+    quantile_cells,
+    split_cells,
+    uniform_cells,
+)
 from caltest.measures.bins.errors import (
     BINS,
     NORMS,
@@ -37,14 +44,11 @@ from caltest.numerics.bins import power_means, uniform_bins
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units, UnitSums
-from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
-    from caltest.predictions import Predictions
+from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
+from caltest.units.units import SortedRowUnits, check_one_dimension
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
 
@@ -64,11 +68,24 @@ WORST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinErrors(BinnedMeasure):
-    """A power mean over bins of a distance of labels to predictions."""
+class BinErrors(Measure):
+    """A power mean over bins of a distance of labels to predictions; see `ece` for the options."""
 
+    binning: str = "uniform"
+    bins: int = 15
+    min_size: int = 10
+    max_bins: int | None = None
+
+    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
+    drawn_as: ClassVar[str] = "reliability"
     p: ClassVar[float] = 1.0  # the power of the mean over bins
     root: ClassVar[bool] = False  # whether the error is the root of the mean
+
+    def __post_init__(self) -> None:
+        checks.check_choice(self.binning, self.binnings, "binning")
+        checks.check_integer(self.bins, "bins")
+        checks.check_integer(self.min_size, "min_size")
+        checks.check_optional_integer(self.max_bins, "max_bins")
 
     @property
     @abstractmethod
@@ -79,6 +96,27 @@ class BinErrors(BinnedMeasure):
     def parameters(self) -> Mapping[str, object]:
         """The options that are printed, besides those of the bins."""
         return {}
+
+    @property
+    def binning_parameters(self) -> Mapping[str, object]:
+        """The options of the binning that is used."""
+        own = {"bins": self.bins}
+        if self.binning == "median-variance":
+            limits = {"min_size": self.min_size, "max_bins": self.max_bins}
+            own = {name: limit for name, limit in limits.items() if limit is not None}
+        return {"binning": self.binning, **own}
+
+    @property
+    def cell_bins(self) -> tuple[int, ...]:
+        return (self.bins,) if self.binning == "uniform" else ()
+
+    def cells(self, predictions: Predictions) -> Cells:
+        """Return the number of the bin of each row, and how many bins are occupied."""
+        if self.binning == "uniform":
+            return uniform_cells(predictions, self.bins)
+        if self.binning == "quantile":
+            return quantile_cells(predictions, self.bins)
+        return split_cells(predictions, self.min_size, self.max_bins)
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
@@ -168,7 +206,8 @@ class DistanceErrors(BinErrors):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not callable(self.distance):
-            check_choice(self.distance, tuple(NAMES), "distance")
+            checks.check_choice(self.distance, tuple(NAMES), "distance")
+        check_power(self.p)
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -187,10 +226,7 @@ class DistanceErrors(BinErrors):
             if predictions.sample_weight is not None:
                 remedy = "use binning='quantile'"
                 raise NotApplicable("binning='sweep' takes no sample weights", remedy)
-            sums = SweepBins(SortedRowUnits(predictions), self)
-            bins = int(sums.counts(sums.units.observed[None])[0])
-            parameters = {"binning": "sweep", "bins": bins, **self.parameters}
-            return Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
+            return sweep_statistic(self, SortedRowUnits(predictions))
         return super().statistic(units)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
@@ -204,27 +240,20 @@ class DistanceErrors(BinErrors):
         return ("convex", *super().intervals) if is_norm else super().intervals
 
 
-class SweepBins(UnitSums):
-    """Bins of equal mass, as many as keep the mean labels monotone; anew for any labels."""
+def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic:
+    """Return the error in bins of equal mass, as many as keep the mean labels monotone.
 
-    units: SortedRowUnits
+    They are found anew for any labels.
+    """
+    starts, ends = tie_runs(units.mean)
 
-    def __init__(self, units: SortedRowUnits, measure: DistanceErrors) -> None:
-        super().__init__(units)
-        self.measure = measure
-        self.starts, self.ends = tie_runs(units.mean)
-
-    def counts(self, labels: Labels) -> Ints:
-        """Return the number of bins for each row of `labels` (B, n)."""
-        return np.asarray(sweep_counts(labels, self.starts, self.ends))
-
-    def redrawn(self, observed: Observed) -> Floats:
+    def errors(labels: Labels) -> Floats:
         """Return the errors (B, 1)."""
-        units, bins = self.units, self.counts(observed)
-        size, expected, events = sweep_sums(observed, bins, self.ends, units.mean)
+        bins = sweep_counts(labels, starts, ends)
+        size, expected, events = sweep_sums(labels, bins, ends, units.mean)
         inside = np.maximum(size, 1.0)
         y, p = (sums[..., None] / inside[..., None] for sums in (events, expected))
-        of = self.measure.mean(size[0], size[0], p[0], np.zeros(1, np.int64))
+        of = measure.mean(size[0], size[0], p[0], np.zeros(1, np.int64))
         if callable(of.distance):
             lengths, both = np.zeros_like(size), [np.append(1.0 - q, q, axis=-1) for q in (p, y)]
             for row, used, *means in zip(lengths, size > 0.0, *both, strict=True):
@@ -232,6 +261,11 @@ class SweepBins(UnitSums):
         else:
             lengths = of.lengths(y - p)
         return power_means(lengths, size / units.rows, of.power, of.first)
+
+    bins = int(sweep_counts(units.observed[None], starts, ends)[0])
+    parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
+    sums = FunctionOfUnits(units, errors)
+    return Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
 
 
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:
@@ -319,10 +353,6 @@ class ECE(DistanceErrors):
 
     key: ClassVar[str] = "ece"
     title: ClassVar[str] = "expected calibration error"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_power(self.p)
 
     @property
     def symbol(self) -> str:
@@ -591,6 +621,7 @@ class ClasswiseECE(Measure):
     key: ClassVar[str] = "classwise-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "classwise expected calibration error"
+    intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
 
@@ -609,47 +640,42 @@ class ClasswiseECE(Measure):
     )
 
     def bind(self, predictions: Predictions) -> BoundMeasure:
-        sums = ClasswiseBins(predictions, self)
+        units, (codes, mean) = RowUnits(predictions), class_bins(predictions, self)
+        bins = mean.mass.size // predictions.m
+
+        def errors(labels: Labels) -> Floats:
+            """Return the mean over the classes of their errors, (B, 1)."""
+            counts = class_counts(labels, units.scale, codes, bins).reshape(len(labels), -1)
+            distances = mean.event_distances(counts)
+            return np.asarray(mean.errors(distances).mean(axis=1, keepdims=True))
+
+        sums = FunctionOfUnits(units, errors)
         parameters = {"binning": self.binning, "bins": self.bins}
-        found = Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
-        return RowStatistic(found)
+        return RowStatistic(
+            Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
+        )
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
-        return [flipped_bins(predictions, *ClasswiseBins(predictions, self).bins)]
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ("convex", *super().intervals)
+        return [flipped_bins(predictions, *class_bins(predictions, self))]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
-        return row_gaps(predictions, *ClasswiseBins(predictions, self).bins)
+        return row_gaps(predictions, *class_bins(predictions, self))
 
 
-class ClasswiseBins(UnitSums):
-    """Bins of the probabilities of each class, a table for each."""
-
-    def __init__(self, predictions: Predictions, measure: ClasswiseECE) -> None:
-        super().__init__(RowUnits(predictions))
-        probs, bins, weight = predictions.probs, measure.bins, predictions.sample_weight
-        codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(predictions.m)
-        if measure.binning == "uniform":
-            uniform_bins(probs, bins, codes)
-        else:
-            for j, column in enumerate(probs.T):
-                codes[:, j] = np.searchsorted(event_cuts(column, weight, bins), column)
-        mass, sums = table_sums(predictions, codes, first, bins * first.size)
-        mean = sums / np.where(mass > 0.0, mass, 1.0)[:, None]
-        # The bin of every probability, (n, m), and the power means of each class.
-        self.bins = codes, BinMean(mass, mass, mean, "tv", float(measure.p), first)
-
-    def redrawn(self, observed: Labels) -> Floats:
-        """Return the mean over the classes of their errors, (B, 1)."""
-        codes, mean = self.bins
-        counts = class_counts(observed, self.units.scale, codes, mean.mass.size // mean.first.size)
-        distances = mean.event_distances(counts.reshape(len(observed), -1))
-        return np.asarray(mean.errors(distances).mean(axis=1, keepdims=True))
+def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels, BinMean]:
+    """Return the bin of every probability, (n, m), and the power means, a table for each class."""
+    probs, bins, weight = predictions.probs, measure.bins, predictions.sample_weight
+    codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(predictions.m)
+    if measure.binning == "uniform":
+        uniform_bins(probs, bins, codes)
+    else:
+        for j, column in enumerate(probs.T):
+            codes[:, j] = np.searchsorted(event_cuts(column, weight, bins), column)
+    mass, sums = table_sums(predictions, codes, first, bins * first.size)
+    mean = sums / np.where(mass > 0.0, mass, 1.0)[:, None]
+    return codes, BinMean(mass, mass, mean, "tv", float(measure.p), first)
 
 
 def classwise_ece(

@@ -13,22 +13,14 @@ from numpy.typing import NDArray
 from caltest.errors import invalid
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic, of_cells
-from caltest.numerics.bins import (
-    class_lengths,
-    event_counts,
-    power_means,
-    sort_by_cell,
-    uniform_sums,
-)
+from caltest.numerics import bins as loops
 from caltest.numerics.class_sums import cell_sums
-from caltest.predictions import event_column
+from caltest.predictions import Predictions, event_column
 from caltest.types import AnyArray, Floats, Ints, SmallInts
-from caltest.units import CellUnits, RowUnits, UnitSums
-from caltest.units.units import Observed, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, UnitSums, row_weights
 
 if TYPE_CHECKING:
     from caltest.measures.bins.ece import BinErrors
-    from caltest.predictions import Predictions
 
 Codes = NDArray[np.integer]
 Counts = tuple[Floats, Floats, Floats]
@@ -130,13 +122,12 @@ class BinMean:
 
     def errors(self, distances: Floats) -> Floats:
         """Return the error of each table, (B, T), for the distance of each bin, (B, S)."""
-        values = power_means(distances, self.share, self.power, self.first)
+        values = loops.power_means(distances, self.share, self.power, self.first)
         return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
 
     def of_residuals(self, sums: Floats) -> Floats:
         """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
-        gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
-        return self.norm(gaps, self.share)
+        return self.norm(sums.reshape(-1, *self.mean.shape) / self.size[:, None], self.share)
 
     def square_lengths(self, sums: Floats) -> Floats:
         """Return the sum over bins of the squares of sums (B, S c) over their mass."""
@@ -157,7 +148,9 @@ class BinMean:
     def norm(self, gaps: Floats, share: Floats | None = None) -> Floats:
         """Return the mean over the tables of the norms of their gaps (..., S, c)."""
         ones = np.ones(self.mass.size) if share is None else share
-        return np.asarray(power_means(self.lengths(gaps), ones, self.power, self.first).mean(-1))
+        return np.asarray(
+            loops.power_means(self.lengths(gaps), ones, self.power, self.first).mean(-1)
+        )
 
 
 def table_sums(
@@ -226,7 +219,7 @@ class BinnedRows(RowUnits):
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
-        return sort_by_cell(*self.numbers)
+        return loops.sort_by_cell(*self.numbers)
 
     @cached_property
     def order(self) -> Ints:
@@ -245,7 +238,7 @@ class BinnedRows(RowUnits):
 
     def count(self, observed: Observed) -> Floats:
         """Return the weighted number of events (B, bins) for labels (B, U)."""
-        return np.asarray(event_counts(observed, self.weight, self.bins))
+        return np.asarray(loops.event_counts(observed, self.weight, self.bins))
 
     def bin_sums(self, values: AnyArray | None = None) -> Floats:
         """Sum values of the rows (n,), as they are given, over each bin; by default ones."""
@@ -258,7 +251,7 @@ class BinnedRows(RowUnits):
         p = self.predictions
         event, weight = event_column(p), p.sample_weight
         if self.measure.binning == "uniform":
-            sums = uniform_sums(event, p.labels, weight, self.measure.bins)
+            sums = loops.uniform_sums(event, p.labels, weight, self.measure.bins)
             return sums[sums[:, 0] > 0].T
         weight = row_weights(p)  # as the rows are given
         every = (1.0, event, p.labels, weight)
@@ -348,7 +341,7 @@ class Bins(UnitSums):
             return np.stack(found)
         none = of.lengths(of.mean) - of.correction
         given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
-        lengths = class_lengths(observed, *given, is_square=not of.is_norm)
+        lengths = loops.class_lengths(observed, *given, is_square=not of.is_norm)
         return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
 
     def observed(self) -> Any:

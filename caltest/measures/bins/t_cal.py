@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
 from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
+from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
+from caltest.sources import Cells
 from caltest.types import Floats, Ints
-from caltest.units import CellUnits, Statistic, Units, UnitSums
+from caltest.units import CellUnits, FunctionOfUnits, Statistic, Units
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
-    from caltest.predictions import Predictions
-    from caltest.sources import Cells
 
 __all__ = ["TCal", "t_cal"]
 
@@ -110,51 +108,29 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
     variance : (U,) array
         The sums of p (1 - p) of the units.
     """
-    sums = DyadicSums(units, cells, limit, variance)
-    deviation = np.maximum(np.sqrt(sums.variances), SMALLEST_DEVIATION)
+    size, shared = np.array(units.mass), shared_scales(cells, limit)
+    # At finer scales every bin has one row and the sums are 0 for any labels.
+    scales = limit if size.max() > 1 else int(shared.max())
+    if scales == 0:
+        raise NotApplicable(*NO_PAIR)
+    own, squares = np.where(size > 1, 1.0 / size, 0.0), np.square(variance) / size
+    *merges, part = merge_program(shared, size)
+    # The sum over the rows of a unit of (y - p)^2 is linear in its residual.
+    rows, bins = (units.shift, 1.0 - 2.0 * units.mean, variance, own), tuple(merges)
+    # With the variances v of the residuals a bin of c rows adds 2 c^-2 sum_(i != j) v_i v_j.
+    zero = np.zeros(variance.size)
+    fixed = zero, zero, squares, np.square(own)
+    half = dyadic_sums(variance[None], fixed, bins, np.square(part), scales)[0]
+    deviation = np.maximum(np.sqrt(2.0 * np.maximum(half, 0.0)), SMALLEST_DEVIATION)
     # T_b is a difference of sums of squares in the units of its deviation.
     events = max(1.0, float(variance.sum()))
     return Statistic(
         units=units,
-        sums=sums,
+        sums=FunctionOfUnits(units, lambda y: dyadic_sums(y, rows, bins, part, scales)),
         value=lambda sums: (sums / deviation).max(axis=1, keepdims=True),
         scale=units.rounding * events / float(deviation.min()),
-        parameters={"scales": sums.scales, "bins": f"2 to 2^{sums.scales}"},
+        parameters={"scales": scales, "bins": f"2 to 2^{scales}"},
     )
-
-
-class DyadicSums(UnitSums):
-    """The debiased errors T_b of all scales, (B, scales)."""
-
-    def __init__(self, units: Units, cells: Ints, limit: int, variance: Floats) -> None:
-        super().__init__(units)
-        size, shared = np.array(units.mass), shared_scales(cells, limit)
-        # At finer scales every bin has one row and the sums are 0 for any labels.
-        self.scales = limit if size.max() > 1 else int(shared.max())
-        if self.scales == 0:
-            raise NotApplicable(*NO_PAIR)
-        self.variance, self.own = variance, np.where(size > 1, 1.0 / size, 0.0)
-        self.squares, self.slope = np.square(variance) / size, 1.0 - 2.0 * units.mean
-        *merges, self.part = merge_program(shared, size)
-        self.merges: tuple[Ints, ...] = tuple(merges)
-
-    def redrawn(self, observed: Observed) -> Floats:
-        # The sum over the rows of a unit of (y - p)^2 is linear in its residual.
-        rows = self.units.shift, self.slope, self.variance, self.own
-        return np.asarray(dyadic_sums(observed, rows, self.merges, self.part, self.scales))
-
-    @property
-    def variances(self) -> Floats:
-        r"""The variance of every T_b where labels are drawn from the predictions, (scales,).
-
-        With the variances v of the residuals a bin of c rows adds
-        :math:`2 c^{-2} \sum_{i \ne j} v_i v_j`.
-        """
-        zero = np.zeros(self.variance.size)
-        rows = zero, zero, self.squares, np.square(self.own)
-        given = self.variance[None], rows, self.merges, np.square(self.part), self.scales
-        sums = dyadic_sums(*given)
-        return np.asarray(2.0 * np.maximum(sums[0], 0.0))
 
 
 def t_cal(

@@ -12,16 +12,22 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.forecasts import Forecasts
+from caltest.forecasts.counted import PitCounts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundCells, in_words
+from caltest.measures.bound import BoundCells, BoundMeasure, in_words
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined import component
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, Function, combine
 from caltest.measures.combined.context import LANDMARKS, Context
-from caltest.measures.combined.forecasts import BY_FEATURE, FORECASTS, ForecastContext
+from caltest.measures.combined.forecasts import (
+    BY_FEATURE,
+    FORECASTS,
+    CountedContext,
+    ForecastContext,
+)
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.ordered import KEPT, ORDERED, Events
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
@@ -203,9 +209,19 @@ class Combined(Measure):
     def bind_cells(self, cells: Cells) -> BoundCells:
         return CombinedCells(cells) if self.is_usual else super().bind_cells(cells)
 
-    def bind_counted(self, predictions: Predictions) -> BoundCells | None:
+    pit_groups: ClassVar[int] = 144
+
+    def bind_pits(self, counts: PitCounts) -> BoundMeasure:
+        if not self.is_usual:
+            return super().bind_pits(counts)
+        bound, each = BoundCombined(CountedContext(counts)), counts.cells.widths.size
+        of = f"{each} for each of {counts.weights.size} groups alike in mean and scale"
+        bound.parameters = {**bound.parameters, "cells of the PIT": of}
+        return bound
+
+    def bind_counted(self, predictions: Any) -> BoundMeasure | None:
         if not predictions.m:
-            return None
+            return super().bind_counted(predictions)
         p = predictions.probs[:, -1]
         is_simple = self.is_usual and predictions.sample_weight is None
         if predictions.m > 2 or not is_simple or np.count_nonzero((p > 0.0) & (p < 1.0)) < MANY:
@@ -262,7 +278,7 @@ class BoundCombined(Combining):
 
     scale = SCALE
 
-    def __init__(self, context: Any, names: Sequence[Name] | None) -> None:
+    def __init__(self, context: Any, names: Sequence[Name] | None = None) -> None:
         super().__init__(context.predictions)
         self.context = context
         components = portfolio(self.context, names)
@@ -442,7 +458,8 @@ def combined(
         of a test and a lens, ("ks", "confidence").
     design : (n, k) or (n,) array, data frame or dict of columns, optional
         Features of the rows of forecasts of numbers: two components more look whether level and
-        spread are off along these, by scores of normal numbers along the ranks of each.
+        spread are off along these, by scores of normal numbers along the ranks of each. For
+        `test_calibration` and `verdict` also names of columns of the data.
     **rows
         `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
         `n_jobs`, the number of threads as in joblib.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
 
 from caltest.checks.arrays import check_rows_of_design
-from caltest.forecasts.container import LEAST, Forecasts
+from caltest.forecasts.container import LEAST
 from caltest.measures.combined.component import (
     Component,
     Finding,
@@ -25,7 +25,7 @@ from caltest.measures.combined.component import (
 )
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
-from caltest.numerics.pit_cells import CELLS, PitCells
+from caltest.numerics.pit_cells import PitCells
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
 
@@ -74,29 +74,38 @@ class Stepped(Uniformed):
     Parameters
     ----------
     uniform : (B, n) array
-        The numbers.
+        The numbers; (B, 0) of rows that were counted.
     span : (n, Q) array
         Orthonormal columns; those whose sums are asked for are combinations of these, the first
         of the weights of the rows.
+    cells : PitCells
+        The cells.
+    totals : (B, cells, Q) array, optional
+        The sums of the columns over the rows of each.
     """
 
-    def __init__(self, uniform: Floats, span: Floats) -> None:
+    def __init__(
+        self, uniform: Floats, span: Floats, cells: PitCells, totals: Floats | None = None
+    ) -> None:
         super().__init__(uniform)
-        self.span = span
-        self.totals = PitCells(span).of(self.v)
+        self.span, self.cells = span, cells
+        self.totals = cells.sums(self.v, span) if totals is None else totals
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
-        table = np.concatenate([np.atleast_2d(part) for part in basis(Uniformed(CELLS[None]))])
+        seen = Uniformed(self.cells.middles[None])
+        table = np.concatenate([np.atleast_2d(part) for part in basis(seen)])
+        table -= (table @ self.cells.widths)[:, None]  # middles miss the mean, which is 0
         found = table @ (self.totals @ (self.span.T @ columns))
         return np.asarray(found.reshape(len(found), -1))
 
     def shares(self, weight: Floats) -> Floats:
-        ends = np.searchsorted(CELLS, np.arange(STEPS) / STEPS)
+        ends = np.searchsorted(self.cells.middles, np.arange(STEPS) / STEPS)
         found = np.add.reduceat(self.totals[:, :, 0], ends, axis=1)
         return np.asarray(found * float(self.span[:, 0] @ weight))
 
 
 STEPPED_FROM = 20_000  # rows
+STEPPED = PitCells(10, 32)
 
 
 def hermite(degree: int) -> Basis:
@@ -120,25 +129,27 @@ class ForecastContext:
 
     Parameters
     ----------
-    forecasts : Forecasts
-        The rows.
+    forecasts : Forecasts or PitCounts
+        The rows, or groups of these that are told by how many copies they stand for.
     design : dict of (n,) arrays, optional
         Their features by name.
     """
 
     order: Order | None = None
 
-    def __init__(self, forecasts: Forecasts, design: Any = None) -> None:
-        self.predictions, self.n = forecasts, forecasts.n
-        self.weight: Floats = forecasts.weights
+    def __init__(self, forecasts: Any, design: Any = None) -> None:
+        self.predictions, self.n = forecasts, forecasts.width
+        self.mean, self.scale = forecasts.told_apart
+        self.copies, self.mass = forecasts.copies, forecasts.weights
+        # What is summed over copies is multiplied by a weight, and its mean by the root as well.
+        self.root: Floats = np.sqrt(self.copies)
+        self.weight: Floats = self.mass / self.root
         self.noise = float(np.square(self.weight).sum())
-        law = forecasts.law.drawn_from(forecasts.outcomes)
-        self.mean, self.scale = law.mean, law.sd
         self.kinds: tuple[Kind, ...] = FORECASTS
-        self.design: dict[str, Floats] = {}
-        if design is not None:
-            check_rows_of_design(design, self.n)
-            self.kinds, self.design = (*FORECASTS, *BY_FEATURE), design
+        self.design: dict[str, Floats] = design or {}
+        if self.design:
+            check_rows_of_design(self.design, self.n)
+            self.kinds = *FORECASTS, *BY_FEATURE
 
     def source(self, lens: str) -> Source:
         return self
@@ -146,7 +157,7 @@ class ForecastContext:
     @cached_property
     def observed(self) -> Uniformed:
         """The observed numbers."""
-        return self.read(self.predictions.pit[None])
+        return self.read(self.predictions.observed[None])
 
     @property
     def observed_rows(self) -> Uniformed | None:
@@ -154,7 +165,7 @@ class ForecastContext:
         return None if self.n < STEPPED_FROM else Uniformed(self.predictions.pit[None])
 
     def read(self, uniform: Floats) -> Uniformed:
-        return Uniformed(uniform) if self.n < STEPPED_FROM else Stepped(uniform, self.span)
+        return Uniformed(uniform) if self.n < STEPPED_FROM else Stepped(uniform, self.span, STEPPED)
 
     def reference(self) -> Callable[[Hashes], Floats]:
         """Return a function that draws the numbers (B, n) that scales are estimated from.
@@ -182,7 +193,7 @@ class ForecastContext:
 
     @property
     def _sizes(self) -> tuple[Floats, ...]:
-        mean, scale = _shares(self.mean), _shares(self.scale)
+        mean, scale = self.shares(self.mean), self.shares(self.scale)
         return mean, scale, mean * mean, mean * scale, scale * scale
 
     @cached_property
@@ -193,13 +204,19 @@ class ForecastContext:
     @cached_property
     def feature_ranks(self) -> list[Floats]:
         """The ranks of the features, from -1 to 1, (n,) each."""
-        return [_shares(column) for column in self.design.values()]
+        return [self.shares(column) for column in self.design.values()]
+
+    def shares(self, values: Floats) -> Floats:
+        """Return the mean ranks as numbers from -1 to 1."""
+        _, place = np.unique(values, return_inverse=True)
+        counts, size = np.bincount(place, self.copies), self.copies.sum()
+        return np.asarray((2.0 * np.cumsum(counts) - counts - size)[place] / size)
 
     @property
     def precision(self) -> Floats:
         """The inverse scales (n,), relative to the largest one."""
         largest = max(float(self.scale.max()), np.finfo(float).tiny)
-        return 1.0 / np.maximum(self.scale / largest, LEAST)
+        return np.asarray(1.0 / np.maximum(self.scale / largest, LEAST))
 
     @cached_property
     def along(self) -> dict[str, Floats]:
@@ -230,22 +247,33 @@ class ForecastContext:
     @cached_property
     def steps(self) -> Summing:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
-        ends, weight = np.arange(1, STEPS) / STEPS, self.along["constant"][:, 0]
-        residuals = partial(residuals_up_to, self.predictions.pit, weight, STEPS)
+        weight = self.along["constant"][:, 0]
+        expected = float(self.root @ weight) * np.arange(1, STEPS) / STEPS
 
         def of(seen: Uniformed) -> Floats:
             found = np.cumsum(seen.shares(weight), axis=1)
-            return np.asarray(found[:, :-1] - weight.sum() * ends)
+            return np.asarray(found[:, :-1] - expected)
 
-        return Summing(of, lambda function: of_terms(residuals(), function))
+        def signed(function: Function) -> ResidualStatistic:
+            return of_terms(residuals_up_to(self.predictions.pit, weight, STEPS), function)
+
+        return Summing(of, signed)
+
+    @property
+    def spread_out(self) -> tuple[Floats, Floats]:
+        """The observed numbers and their weights, (n,) each."""
+        return self.observed.v[0], self.weight
+
+    def attained(self, level: float) -> Floats:
+        """Return the probabilities that the distribution functions have at their quantiles."""
+        return np.asarray(self.predictions.law.attained(level))
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
         """Say which share of the outcomes is below a quantile that was forecast."""
         level = (k + 1) / STEPS
-        attained = self.predictions.law.attained(level)
+        attained, (v, weight) = self.attained(level), self.spread_out
         share, predicted = (
-            100.0 * float(np.average(each, weights=self.weight))
-            for each in (self.observed.v[0] < attained, attained)
+            100.0 * float(np.average(each, weights=weight)) for each in (v < attained, attained)
         )
         text = f"{share:.3g} % are below the {predicted:.3g} % quantile"
         if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
@@ -257,17 +285,15 @@ class ForecastContext:
         """Return the uniform numbers (B, n) of what was read."""
         return observed.v
 
-    @cached_property
-    def errors(self) -> tuple[Floats, bool]:
-        """Return outcomes less means, or, where these are not known, PIT less 0.5; and which."""
-        rows, law = self.predictions, self.predictions.law
-        has_means = law.has_tails and bool(np.isfinite(rows.mean).all())
-        return (rows.outcomes - rows.mean if has_means else rows.pit - 0.5), has_means
+    @property
+    def squares(self) -> Floats:
+        """The squares of the observed normal numbers, (n,)."""
+        return np.asarray(np.square(self.observed.z[0]))
 
     def level(self, some: Flags | slice, more: str = "") -> tuple[str, float]:
         """Say how far the forecasts of some rows are from their outcomes, and return the gap."""
-        off, has_means = self.errors
-        gap = float(np.average(off[some], weights=self.weight[some]))
+        off, has_means = self.predictions.errors
+        gap = float(np.average(off[some], weights=self.mass[some]))
         side = "low" if gap > 0 else "high"
         if has_means:
             return f"too {side} by {abs(gap):.3g}{more}", gap
@@ -275,32 +301,57 @@ class ForecastContext:
 
     def level_finding(self) -> Finding:
         """Say how far outcomes are from the means of the forecasts."""
-        name = "mean outcome less mean forecast" if self.errors[1] else "mean PIT less 0.5"
+        name = "mean PIT less 0.5"
+        if self.predictions.errors[1]:
+            name = "mean outcome less mean forecast"
         return Finding(*self.level(slice(None), " on average"), name)
 
     def scatter(self, some: Flags | slice) -> float:
         """Return how widely outcomes scatter relative to what is predicted, in normal scores."""
-        squares = np.square(self.observed.z[0])
-        return math.sqrt(float(np.average(squares[some], weights=self.weight[some])))
+        return math.sqrt(float(np.average(self.squares[some], weights=self.mass[some])))
 
     def moment(self, degree: int) -> float:
         """Return the standardised moment of the normal scores."""
-        z = self.observed.z[0] - np.average(self.observed.z[0], weights=self.weight)
-        size, power = (float(np.average(z**k, weights=self.weight)) for k in (2, degree))
+        v, weight = self.spread_out
+        z = ndtri(v) - np.average(ndtri(v), weights=weight)
+        size, power = (float(np.average(z**k, weights=weight)) for k in (2, degree))
         return float(power / max(size, LEAST) ** (degree / 2))
 
     def thirds(self, values: Floats) -> tuple[Flags, Flags, Flags]:
         """Return the rows with weight whose values are low, are neither, and are high."""
-        place, counts = _shares(values), self.weight > 0
+        place, counts = self.shares(values), self.weight > 0
         low, high = place <= max(place.min(), -1 / 3), place >= min(place.max(), 1 / 3)
         return low & ~high & counts, ~low & ~high & counts, high & ~low & counts
 
+    def count(self, some: Flags) -> str:
+        """Return how many rows they are."""
+        return f"{self.copies[some].sum():,.0f}"
 
-def _shares(values: Floats) -> Floats:
-    """Return the mean ranks as numbers from -1 to 1."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((2.0 * ends - counts - values.size)[place] / values.size)
+
+class CountedContext(ForecastContext):
+    """Very many rows that were counted, `PitCounts`: groups of like forecasts take their place."""
+
+    observed_rows = None
+
+    def read(self, uniform: Floats) -> Uniformed:
+        none, columns = np.empty((len(uniform), 0)), self.span / self.root[:, None]
+        totals = np.swapaxes(uniform, 1, 2) @ columns
+        return Stepped(none, self.span, self.predictions.cells, totals)
+
+    def reference(self) -> Callable[[Hashes], Any]:
+        return cast("Callable[[Hashes], Any]", self.predictions.labels)
+
+    @property
+    def spread_out(self) -> tuple[Floats, Floats]:
+        return self.predictions.cells.middles, self.predictions.observed.sum(axis=0)
+
+    def attained(self, level: float) -> Floats:
+        return np.full(self.predictions.cells.middles.size, level)
+
+    @property
+    def squares(self) -> Floats:
+        squares = np.square(ndtri(self.predictions.cells.middles))
+        return np.asarray(self.predictions.observed @ squares / self.copies)
 
 
 def _square(sums: Floats) -> Floats:
@@ -365,8 +416,9 @@ def _levels(rows: ForecastContext, first: Flags, second: Flags, names: Names = E
     if not (first.any() and second.any()):
         return NO_GAP
     (one, low), (other, high) = rows.level(first), rows.level(second)
-    text = f"{one} for the {first.sum():,} {names[0]}, {other} for the"
-    return Finding(f"{text} {second.sum():,} {names[1]}", high - low, "difference of these gaps")
+    text = f"{one} for the {rows.count(first)} {names[0]}, {other} for the"
+    text += f" {rows.count(second)} {names[1]}"
+    return Finding(text, high - low, "difference of these gaps")
 
 
 def _scatter(rows: ForecastContext, values: Floats, names: Names = ENDS) -> Finding:
@@ -375,7 +427,8 @@ def _scatter(rows: ForecastContext, values: Floats, names: Names = ENDS) -> Find
         return NO_GAP
     low, high = rows.scatter(first), rows.scatter(second)
     text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
-    text += f" {first.sum():,} {names[0]}, {high:.3g} times for the {second.sum():,} {names[1]}"
+    text += f" {rows.count(first)} {names[0]}, {high:.3g} times for the {rows.count(second)}"
+    text += f" {names[1]}"
     return Finding(text, high / max(low, LEAST), "ratio of these")
 
 
@@ -383,7 +436,7 @@ def slope(rows: ForecastContext) -> Component:
     """Score of a slope: outcomes that rise less or more steeply than the means of forecasts."""
 
     def finding() -> Finding:
-        return _levels(rows, *rows.thirds(rows.predictions.mean)[::2])
+        return _levels(rows, *rows.thirds(rows.mean)[::2])
 
     return _score(rows, 1, finding, "mean")
 
@@ -392,7 +445,7 @@ def curve(rows: ForecastContext) -> Component:
     """Score of a curve: outcomes that are off in the middle of the forecasts and at their ends."""
 
     def finding() -> Finding:
-        low, middle, high = rows.thirds(rows.predictions.mean)
+        low, middle, high = rows.thirds(rows.mean)
         return _levels(rows, middle, low | high, ("middle forecasts", "outer ones"))
 
     return _score(rows, 1, finding, "mean^2")
@@ -400,12 +453,12 @@ def curve(rows: ForecastContext) -> Component:
 
 def spread_by_mean(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are high or low."""
-    return _score(rows, 2, lambda: _scatter(rows, rows.predictions.mean), "mean")
+    return _score(rows, 2, lambda: _scatter(rows, rows.mean), "mean")
 
 
 def spread_by_scale(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are wide or narrow."""
-    names, scale = ("narrowest forecasts", "widest"), rows.predictions.scale
+    names, scale = ("narrowest forecasts", "widest"), rows.scale
     return _score(rows, 2, lambda: _scatter(rows, scale, names), "scale")
 
 
@@ -460,13 +513,14 @@ def extremes(rows: ForecastContext) -> Component:
         return [1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0]
 
     sums = rows.sums(roots, rows.along["constant"])
-    mean = 2.0 * float(rows.along["constant"].sum())
+    mean = 2.0 * float(rows.root @ rows.along["constant"][:, 0])
 
     def value(sums: Floats) -> Floats:
         return np.log1p(np.maximum(ratio(sums[:, 0], mean), -1.0 + 1e-12))
 
     def finding() -> Finding:
-        farthest = float(np.abs(rows.observed.z[0]).max())
+        v, weight = rows.spread_out
+        farthest = float(np.abs(ndtri(v[weight > 0])).max())
         text = f"the farthest outcome is {farthest:.3g} normal standard deviations out"
         return Finding(text, farthest, "largest |z|", in_words=False)
 

@@ -12,8 +12,7 @@ from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
 from caltest.predictions import Measured
 from caltest.types import Floats, Ints
-from caltest.units import Norm, PartialSums, Statistic, Units
-from caltest.units.units import Observed
+from caltest.units import Norm, Observed, PartialSums, Statistic, Units
 
 __all__ = ["CramerVonMises", "cramer_von_mises"]
 

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
@@ -152,12 +153,12 @@ class KSError(ToleranceTest, PartialSumMeasure):
     name: ClassVar[str] = "KS"
     brownian_sf: ClassVar[Callable[..., float]] = staticmethod(modulus_sf)
 
-    def tolerance_test(self, predictions: Predictions, tolerance: Tolerance) -> NearMaximum:
+    def tolerance_test(self, predictions: Predictions, tolerance: Tolerance) -> ToleranceBootstrap:
         """Return the bootstrap of the directional derivative, at an error of the tolerance."""
         if self.scaled:
             grows = "the scaled KS of an uncalibrated model grows with n"
             raise NotApplicable(f"{grows}, so that no tolerance suits it", "use scaled=False")
-        return NearMaximum(predictions, tolerance, self.title)
+        return near_maximum(predictions, tolerance, self.title)
 
     def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the largest tail of the number of events up to a score, of all scores.
@@ -355,8 +356,8 @@ def kuiper_error(
 LANES = 8  # independent sums side by side hide the latency of each
 
 
-class NearMaximum(ToleranceBootstrap):
-    r"""The KS error and the places where the deviation may be as large as the tolerance.
+def near_maximum(predictions: Predictions, tolerance: Tolerance, title: str) -> ToleranceBootstrap:
+    r"""Bootstrap the KS error at the places where the deviation may be as large as the tolerance.
 
     With :math:`S(t)` the mean of :math:`(y - p) 1[p \le t]`, KS has a derivative in directions
     only: its error has the distribution of the largest deviation over the places where
@@ -385,50 +386,35 @@ class NearMaximum(ToleranceBootstrap):
     (1982), Multiparameter hypothesis testing and acceptance sampling, Technometrics 24
     (intersection-union test).
     """
-
-    def __init__(self, predictions: Predictions, tolerance: Tolerance, title: str) -> None:
-        check_one_dimension(predictions, f"the {title}")
-        event, labels, _ = sorted_columns(predictions)
-        n = event.size
-        self.residuals = labels - event
-        if np.ptp(self.residuals) == 0:
-            reason = "a tolerance needs residuals y - p that vary, and these do not"
-            raise NotApplicable(reason, "use more data, or null='exact' without tolerance")
-        ends = step_ends(event)
-        sums = np.cumsum(self.residuals) / n
-        variance = np.cumsum(np.square(self.residuals)) / n - np.square(sums)
-        size = np.where(ends, np.abs(sums), 0.0)
-        self.n, self.value, self.notes = n, float(size.max()), few_rows_notes(n)
-        slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
-        if tolerance.equivalence:
-            near = ends & (size >= self.value - slack)
-            one = np.arange(n) == np.argmax(np.where(near, variance, -1.0))
-            places = "that of the partial sums near the largest which varies most"
-            sides = one & (sums >= 0), one & (sums < 0)
-            self.up, self.down = (np.where(side, 0.0, -np.inf) for side in sides)
-        else:
-            places = "the partial sums, those beyond the tolerance moved to it"
-            most = np.sqrt(np.maximum(variance, 0.0) / n) - tolerance.value
-            sides = np.minimum(sums + most, 0.0), np.minimum(most - sums, 0.0)
-            self.up, self.down = (np.where(ends, side, -np.inf) for side in sides)
-        self.null_text = f"Poisson bootstrap of {places}"
-
-    def draw(self, rng: np.random.Generator, size: int) -> Events:
-        return draw_poisson(rng, size, self.n)
-
-    def resample(self, counts: Events) -> Floats:
-        """Return the bootstrap of KS less the error for each row of counts."""
-        return np.asarray(resampled_extremes(counts, self.residuals, self.up, self.down))
-
-
-# The quantiles of Poisson(1) at the middles of 2^16 intervals.
-_SHARES = np.cumsum(np.exp(-1.0) / np.cumprod(np.maximum(np.arange(13.0), 1.0)))
-_POISSON = np.searchsorted(_SHARES, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.uint8)
-
-
-def draw_poisson(rng: np.random.Generator, size: int, n: int) -> Events:
-    """Draw `size` rows of n Poisson counts of mean 1, to a resolution of 2^-16."""
-    return _POISSON[rng.integers(0, 1 << 16, (size, n), dtype=np.uint16)]
+    check_one_dimension(predictions, f"the {title}")
+    event, labels, _ = sorted_columns(predictions)
+    n, residuals = event.size, labels - event
+    if np.ptp(residuals) == 0:
+        reason = "a tolerance needs residuals y - p that vary, and these do not"
+        raise NotApplicable(reason, "use more data, or null='exact' without tolerance")
+    ends = step_ends(event)
+    sums = np.cumsum(residuals) / n
+    variance = np.cumsum(np.square(residuals)) / n - np.square(sums)
+    size = np.where(ends, np.abs(sums), 0.0)
+    value, slack = float(size.max()), 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
+    if tolerance.equivalence:
+        near = ends & (size >= value - slack)
+        one = np.arange(n) == np.argmax(np.where(near, variance, -1.0))
+        places = "that of the partial sums near the largest which varies most"
+        sides = one & (sums >= 0), one & (sums < 0)
+        up, down = (np.where(side, 0.0, -np.inf) for side in sides)
+    else:
+        places = "the partial sums, those beyond the tolerance moved to it"
+        most = np.sqrt(np.maximum(variance, 0.0) / n) - tolerance.value
+        sides = np.minimum(sums + most, 0.0), np.minimum(most - sums, 0.0)
+        up, down = (np.where(ends, side, -np.inf) for side in sides)
+    return ToleranceBootstrap(
+        value=value,
+        n=n,
+        resample=partial(resampled_extremes, residuals=residuals, up=up, down=down),
+        null_text=f"Poisson bootstrap of {places}",
+        notes=few_rows_notes(n),
+    )
 
 
 @njit()

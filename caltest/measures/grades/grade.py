@@ -13,7 +13,6 @@ import scipy
 from numpy.polynomial.legendre import leggauss
 
 from caltest import checks
-from caltest.checks.arrays import listing
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
@@ -130,10 +129,8 @@ class GradeMeasure(Measure):
             **given | described,
         )
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # The estimate is a rate, and no error that is 0 for calibrated predictions.
-        return (*OWN, "bca")
+    # The estimate is a rate, and no error that is 0 for calibrated predictions.
+    intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return the PD of the grade."""
@@ -438,5 +435,5 @@ def check_correlation(
     number = isinstance(value, (int, float, np.integer, np.floating))
     if number and not isinstance(value, bool) and 0 <= float(value) < 1:  # type: ignore[arg-type]
         return float(value)  # type: ignore[arg-type]
-    rule = f"{name} must lie in [0, 1) or be an asset class ({listing(sorted(classes))})"
+    rule = f"{name} must lie in [0, 1) or be an asset class ({checks.listing(sorted(classes))})"
     raise invalid(rule, shown(value), "pass 0.12 for 12 %")

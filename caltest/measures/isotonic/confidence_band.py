@@ -10,25 +10,18 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.checks.options import check_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
-from caltest.measures.isotonic.band_loops import (
-    exact_lower_bounds,
-    hoeffding_excess,
-    hoeffding_lower_bounds,
-    smallest_tails,
-)
+from caltest.measures.isotonic import band_loops
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
-from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -127,8 +120,7 @@ class Side:
 
     def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:
         """Return the isotonic fit at each distinct prediction, and where it rises."""
-        weight = np.broadcast_to(1.0, observed.size)
-        mass, events, last = pool_steps(observed, weight, self.ends)
+        mass, events, last = pool_steps(observed, np.broadcast_to(1.0, observed.size), self.ends)
         block_of = np.searchsorted(last, np.flatnonzero(self.ends))
         fitted, change = (events / mass)[block_of], np.diff(block_of) > 0
         if self.turned:
@@ -171,10 +163,13 @@ class BandBlocks(Fit):
         for side in (self.lower, self.upper):
             if self.method == "yang-barber":
                 fits = (side.isotonic(row) for row in observed)
-                most = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
+                most = [
+                    band_loops.hoeffding_excess(fitted, side.sizes, at, side.along)
+                    for fitted, at in fits
+                ]
                 found.append(side.log_blocks - np.array(most))
             else:
-                tails = smallest_tails(side.events(observed), side.sizes, side.along)
+                tails = band_loops.smallest_tails(side.events(observed), side.sizes, side.along)
                 found.append(side.log_blocks - tails)
         return np.minimum(*found)
 
@@ -185,10 +180,10 @@ class BandBlocks(Fit):
             constant = side.log_blocks - math.log1p(-level)
             if self.method == "yang-barber":
                 fitted, starts = side.isotonic(self.units.observed)
-                bounds = hoeffding_lower_bounds(fitted, side.sizes, starts, constant)
+                bounds = band_loops.hoeffding_lower_bounds(fitted, side.sizes, starts, constant)
             else:
                 events = side.events(self.units.observed[np.newaxis])[0]
-                bounds = exact_lower_bounds(events, side.sizes, -constant)
+                bounds = band_loops.exact_lower_bounds(events, side.sizes, -constant)
             # Of the probability of the event, in ascending order of the predictions.
             ends.append(1.0 - bounds[::-1] if side.turned else bounds)
         lower, upper = ends
@@ -256,8 +251,7 @@ def confidence_band(
     >>> ct.measures.confidence_band([0.5] * 10, [1] * 10)  # p = 2 / 2^10
     2.70926...
     """
-    measure = ConfidenceBand(method=method, digits=digits)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return ConfidenceBand(method=method, digits=digits).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,7 +435,7 @@ def check_digits(digits: object, name: str = "digits") -> int | None:
     """Check a number of decimal digits, or None for the default."""
     if digits is None:
         return None
-    value = check_integer(digits, name)
+    value = checks.check_integer(digits, name)
     if value > MOST_DIGITS:
         raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
     return value

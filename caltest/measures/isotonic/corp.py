@@ -12,7 +12,7 @@ import numpy as np
 from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.fits import Fit, ReadOnly, by_member
+from caltest.measures.fits import ReadOnly, by_member, fitted
 from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
@@ -73,29 +73,28 @@ class CorpMiscalibration(Measure):
         return hidden_information(*cells, predictions.n, a) / math.sqrt(2.0)
 
     def statistic(self, units: Units) -> Statistic:
-        return Corp(units.ordered("the CORP measure"), self.score).statistic()
-
-
-class Corp(Fit):
-    """A sum of scores less that of the isotonic fit to units, over their weight."""
-
-    caution = "the isotonic fit has no steps within cells"
-
-    def __init__(self, units: Units, name: str) -> None:
-        super().__init__(units)
-        scored = REGISTRY[name]().statistic(units)
-        self._logarithmic, self._scores = name == "log-loss", scored.sums
-        self.parameters, self.degenerate = {"score": PRINTED[name]}, scored.degenerate
-        if self.degenerate and isinstance(units, RowUnits):
+        units = units.ordered("the CORP measure")
+        scored, logarithmic = REGISTRY[self.score]().statistic(units), self.score == "log-loss"
+        degenerate = scored.degenerate
+        if degenerate and isinstance(units, RowUnits):
             impossible = int(np.count_nonzero(units.mean == 1 - units.observed))
-            self.degenerate = (IMPOSSIBLE.format(rows=impossible),)
+            degenerate = (IMPOSSIBLE.format(rows=impossible),)
 
-    def values(self, observed: Observed) -> Floats:
-        shares = shares_of(self.units, observed)
-        fitted = recalibrated_scores(shares, self.units.mass, self.units.ends, self._logarithmic)
-        # In exact arithmetic it is not negative.
-        excess = np.maximum(self._scores.redrawn(observed)[:, 0] - fitted, 0.0)
-        return np.asarray(excess / self.units.total)
+        def values(observed: Observed) -> Floats:
+            """Return scores less those of the isotonic fit, over the weight."""
+            shares = shares_of(units, observed)
+            fit = recalibrated_scores(shares, units.mass, units.ends, logarithmic)
+            # In exact arithmetic it is not negative.
+            excess = np.maximum(scored.sums.redrawn(observed)[:, 0] - fit, 0.0)
+            return np.asarray(excess / units.total)
+
+        return fitted(
+            units,
+            values,
+            caution="the isotonic fit has no steps within cells",
+            parameters={"score": PRINTED[self.score]},
+            degenerate=degenerate,
+        )
 
 
 def shares_of(units: Units, observed: Observed) -> Observed:
@@ -357,8 +356,7 @@ def corp_band(
     """
     level = checks.check_confidence(confidence)
     checks.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
-    seed = checks.check_seed(rng)
-    band = partial(_band, level=level, n_resamples=n_resamples, seed=seed)
+    band = partial(_band, level=level, n_resamples=n_resamples, seed=checks.check_seed(rng))
     with threads(checks.check_jobs(n_jobs)):
         return by_member(probs, labels, lens, band, corp_band, rows)
 

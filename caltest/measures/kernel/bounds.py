@@ -188,5 +188,4 @@ def cases_of_regions(
             for term, size in zip(kernel.terms, sizes, strict=True):
                 off += size / sum(sizes) * term.pairs(some[left], some[right])
             near = float((some.size + 2.0 * off.sum()) / some.size**2)
-            excess = share * predictions.n / math.sqrt(near)
-            yield from both_sides(probs[rows], hits[rows], excess)
+            yield from both_sides(probs[rows], hits[rows], share * predictions.n / math.sqrt(near))

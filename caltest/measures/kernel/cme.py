@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts
+from caltest.measures.fits import fitted
 from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.skce import SKCE
+from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_quadratic
 from caltest.numerics.class_sums import times_drawn
@@ -29,7 +31,7 @@ from caltest.numerics.loops import blocks, njit
 from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
-from caltest.units.units import row_weights
+from caltest.units import RowUnits, row_weights
 
 __all__ = ["CME", "UCME", "cme", "ucme"]
 
@@ -90,7 +92,7 @@ def find_locations(
     return Locations(probs[at], below.sum(axis=1), f"{size} sampled from the predictions")
 
 
-class AtLocations(BoundMeasure):
+class AtLocations:
     r"""What observations deviate by at test locations.
 
     At the location :math:`(t_j, c_j)` that is :math:`z_{ij} = \sum_k (1[y_i = k] - p_{ik}) \,
@@ -98,9 +100,8 @@ class AtLocations(BoundMeasure):
     """
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
-        super().__init__(predictions)
-        self.locations, self.size, self.kernel = at, len(at.labels), kernel
-        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.predictions, self.locations, self.kernel = predictions, at, kernel
+        self.size = len(at.labels)
         self.parameters = {"test locations": at.origin, **kernel.parameters}
         gain = np.stack([term.matrix[:, at.labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
@@ -158,20 +159,23 @@ class Hotelling(BoundMeasure):
         return self.moments(self.observed[np.newaxis])
 
 
-class StudentizedEmbedding(Hotelling, AtLocations):
+class StudentizedEmbedding(Hotelling):
     """T^2 of rows."""
 
-    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
-        AtLocations.__init__(self, predictions, kernel, at)
-        _check(predictions.n, self.size, predictions.sample_weight)
-        self.n, self.scale = predictions.n, SINGULAR
+    def __init__(self, at: AtLocations) -> None:
+        super().__init__(at.predictions)
+        _check(at.predictions.n, at.size, at.predictions.sample_weight)
+        self.at, self.n, self.scale = at, at.predictions.n, SINGULAR
+        self.notes, self.degenerate = at.kernel.notes, at.kernel.degenerate
+        self.parameters = at.parameters
 
     def moments(self, labels: Labels) -> tuple[Floats, Floats]:
-        sums = np.zeros((len(labels), self.size))
-        products = np.zeros((len(labels), self.size, self.size))
-        for rows, kappa, expected in self.parts():
+        at = self.at
+        sums = np.zeros((len(labels), at.size))
+        products = np.zeros((len(labels), at.size, at.size))
+        for rows, kappa, expected in at.parts():
             some = np.ascontiguousarray(labels[:, rows])
-            add_location_moments(kappa, self.gain, expected, some, sums, products)
+            add_location_moments(kappa, at.gain, expected, some, sums, products)
         return sums, products
 
 
@@ -228,11 +232,11 @@ class EmbeddingMeasure(Measure):
         as_matrix_kernel(self.kernel)
         object.__setattr__(self, "locations", check_locations(self.locations))
 
-    def located(self, predictions: Predictions) -> tuple[Predictions, FittedKernel, Locations]:
-        """Return predictions with the fitted kernel and the test locations."""
+    def located(self, predictions: Predictions) -> AtLocations:
+        """Return predictions with the fitted kernel at the test locations."""
         kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions)
         found = find_locations(self.locations, predictions.probs, predictions.classes)
-        return predictions, kernel, found
+        return AtLocations(predictions, kernel, found)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -246,7 +250,7 @@ class CME(EmbeddingMeasure):
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
 
     def bind(self, predictions: Predictions) -> StudentizedEmbedding:
-        return StudentizedEmbedding(*self.located(predictions))
+        return StudentizedEmbedding(self.located(predictions))
 
     def bind_cells(self, cells: Cells) -> CellEmbedding:
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
@@ -256,7 +260,7 @@ class CME(EmbeddingMeasure):
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
-        return [robust_quadratic(self.bind(predictions).deviations())]
+        return [robust_quadratic(self.bind(predictions).at.deviations())]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""
@@ -267,15 +271,15 @@ class CME(EmbeddingMeasure):
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
         bound = self.bind(predictions)
-        statistic, df, n = bound.value(), bound.rank, predictions.n
+        statistic, df, n, size = bound.value(), bound.rank, predictions.n, bound.at.size
         if df == 0:
             reason = "the chi^2 limit needs deviations that vary, and these do not"
             raise NotApplicable(reason, "use null='exact'")
         notes = bound.notes
-        if df < bound.size:
-            notes += (f"the deviations at {bound.size} test locations span {df} dimensions",)
-        if n < ROWS_PER_LOCATION * bound.size:
-            few = f"n = {n} is not much larger than the number of test locations ({bound.size})"
+        if df < size:
+            notes += (f"the deviations at {size} test locations span {df} dimensions",)
+        if n < ROWS_PER_LOCATION * size:
+            few = f"n = {n} is not much larger than the number of test locations ({size})"
             notes += (f"{few}: {OFTEN}",)
         about = {"parameters": bound.parameters, "notes": notes}
         return chi2_limit("T^2", statistic, df, bound.estimate(statistic), **about)
@@ -345,18 +349,6 @@ def cme(
     return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, **rows)
 
 
-class MeanEmbedding(AtLocations):
-    """The mean over test locations of the squared mean deviation."""
-
-    def values(self, labels: Labels) -> Floats:
-        weight, sums = row_weights(self.predictions), np.zeros((len(labels), self.size))
-        for rows, kappa, expected in self.parts():
-            w, some = weight[rows], np.ascontiguousarray(labels[:, rows])
-            add_location_sums(kappa * w[:, np.newaxis], self.gain, some, sums)
-            sums -= w @ expected
-        return np.asarray(np.square(sums / weight.sum()).mean(axis=1))
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UCME(EmbeddingMeasure):
     """The UCME with its kernel and test locations; see `ucme` for the parameters."""
@@ -365,17 +357,28 @@ class UCME(EmbeddingMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "unnormalised calibration mean embedding"
     symbol: ClassVar[str] = "UCME^2"
+    intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
+    convex_notes: ClassVar[tuple[str, ...]] = (FIXED,)
 
-    def bind(self, predictions: Predictions) -> MeanEmbedding:
-        return MeanEmbedding(*self.located(predictions))
+    def bind(self, predictions: Predictions) -> RowStatistic:
+        at, weight = self.located(predictions), row_weights(predictions)
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ("convex", *super().intervals)
+        def values(labels: Labels) -> Floats:
+            """Return the means over test locations of the squared mean deviations."""
+            sums = np.zeros((len(labels), at.size))
+            for rows, kappa, expected in at.parts():
+                w, some = weight[rows], np.ascontiguousarray(labels[:, rows])
+                add_location_sums(kappa * w[:, np.newaxis], at.gain, some, sums)
+                sums -= w @ expected
+            return np.asarray(np.square(sums / weight.sum()).mean(axis=1))
+
+        about: Any = {"notes": at.kernel.notes, "degenerate": at.kernel.degenerate}
+        about |= {"scale": 1.0, "parameters": at.parameters}
+        return RowStatistic(fitted(RowUnits(predictions), values, **about))
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the mean deviations at the locations, whose mean square is the error."""
-        gap, weight = self.bind(predictions).deviations(), row_weights(predictions)
+        gap, weight = self.located(predictions).deviations(), row_weights(predictions)
 
         def vector(rows: SmallInts) -> Floats:
             drawn = times_drawn(rows, predictions.n) * weight
@@ -385,12 +388,9 @@ class UCME(EmbeddingMeasure):
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the mean square of the mean deviations at the locations."""
-        terms, weight = self.bind(predictions).deviations(), row_weights(predictions)
+        terms, weight = self.located(predictions).deviations(), row_weights(predictions)
         total = float(weight.sum())
         return [of_terms(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (FIXED,) if method == "convex" else ()
 
 
 def ucme(
@@ -467,8 +467,7 @@ def check_locations(locations: object) -> int | tuple[object, object] | None:
     if isinstance(locations, (int, np.integer)):
         return check_integer(locations, "locations")
     rule = "locations must be a number or a pair (probs, labels)"
-    got = f"a {type(locations).__name__}"
-    raise invalid(rule, got, "pass J predictions and their J classes")
+    raise invalid(rule, f"a {type(locations).__name__}", "pass J predictions and their J classes")
 
 
 def check_points(locations: tuple[object, object], classes: AnyArray) -> tuple[Floats, Codes]:

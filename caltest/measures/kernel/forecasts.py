@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from caltest import checks
-from caltest.checks.options import check_instance
 from caltest.forecasts import Forecasts
 from caltest.forecasts.laws import Histogram, Law
 from caltest.kernels import Gaussian, ScalarKernel
@@ -66,7 +65,7 @@ class ForecastSKCE(ForecastMeasure):
     def __post_init__(self) -> None:
         checks.check_choice(self.estimator, ("unbiased", "biased"), "estimator")
         checks.check_choice(self.compare, COMPARED, "compare")
-        check_instance(self.kernel or Gaussian(), ScalarKernel, "kernel")
+        checks.check_instance(self.kernel or Gaussian(), ScalarKernel, "kernel")
         if self.width is not None:
             checks.check_positive(self.width, "width")
 

@@ -45,6 +45,7 @@ from caltest.units.sums import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
 HTiles = Iterator[tuple[slice, slice, Any]]
+MOST_LISTED = 0.75  # labels of a row and less its usual one, with which leaving that out is faster
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
 BIASED = "use estimator='biased'"
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
@@ -231,7 +232,9 @@ class TiledPairs(AllPairs):
         sum_{i != j} h_ij
             = 2 sum_{j<i} kappa_ij A[y_i, y_j] - 2 sum_i (A G_i)[y_i] + sum_i p_i' A G_i,
 
-    so that a resample costs one look-up for each pair with equal labels (A = I).
+    so that a resample costs one look-up for each pair with equal labels (A = I). Where a class u_i
+    has p > 1/2, e_{y_i} - e_{u_i} and p_i - e_{u_i} may stand for e_{y_i} and p_i: the same sum,
+    for which only rows with other labels than u_i are looked up.
     """
 
     pooled = True
@@ -316,9 +319,12 @@ class TiledPairs(AllPairs):
 
     def _term_sums(self, term: FittedTerm, labels: Labels) -> Floats:
         """Return sum_ij h_ij (i != j, or all) of one term for each row of labels."""
-        weight = np.broadcast_to(self.weight, self.predictions.n)
-        weighted = weight[:, None] * self.predictions.probs
-        block_sums = _products if self.predictions.m <= FEW_CLASSES else _look_ups
+        n, m, probs = self.predictions.n, self.predictions.m, self.predictions.probs
+        weight, usual = np.broadcast_to(self.weight, n), usual_labels(probs)
+        # e_{y_i} - p_i = s_i - rest_i, where s_i is 0 for the usual label.
+        rest = probs if usual is None else probs - (usual[:, None] == np.arange(m))
+        weighted = weight[:, None] * rest
+        block_sums = _products if m <= FEW_CLASSES else partial(_look_ups, usual)
 
         def column_block(j0: int) -> tuple[Floats, Floats]:
             pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
@@ -338,17 +344,19 @@ class TiledPairs(AllPairs):
             pairs += some_pairs
             gram_probs += some_gram_probs
         # What depends on one label at a time: cross terms and, if biased, the diagonal.
-        own, probs = self.weight[:, None], self.predictions.probs
+        own = self.weight[:, None]
         table = -2.0 * own * (gram_probs @ term.matrix)
-        constant = -0.5 * float(np.sum(table * probs))
+        constant = -0.5 * float(np.sum(table * rest))
+        if usual is not None:
+            table -= np.where(usual < m, table[np.arange(n), usual % m], 0.0)[:, None]
         if self.biased:
             image = probs @ term.matrix
             table += np.square(own) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(own) * image * probs))
-        if self.predictions.m > FEW_CLASSES:
+        if m > FEW_CLASSES:
             singles = class_sums.label_sums(table, labels) + constant
         else:
-            rows = np.arange(self.predictions.n)
+            rows = np.arange(n)
             singles = np.array([float(table[rows, row].sum()) + constant for row in labels])
         return np.asarray(2.0 * pairs + singles)
 
@@ -368,8 +376,22 @@ def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
     return add
 
 
-def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
-    """Return a function that adds the same by look-ups of the pairs with A[y_i, y_j] != 0."""
+def usual_labels(probs: Floats) -> Ints | None:
+    """Return the class of each row with p > 1/2, or m; None where few labels are the usual ones."""
+    m, most = probs.shape[1], probs.max(axis=1)
+    listed = np.minimum(2.0 * (1.0 - most), 1.0).mean()  # of each row, in a resample
+    if m <= FEW_CLASSES or listed > MOST_LISTED:
+        return None
+    return np.asarray(np.where(most > 0.5, probs.argmax(axis=1), m))
+
+
+def _look_ups(
+    usual: Ints | None, matrix: Floats, labels: Labels, j0: int, pairs: Floats
+) -> AddPairs:
+    """Return a function that adds sum_ij tile_ij s_i' A s_j by look-ups of pairs that are not 0.
+
+    s_i is e_{y_i}, less that of the usual label where there is one.
+    """
     # For each class k the classes l with A[k, l] != 0, padded with -1.
     found = [np.flatnonzero(row) for row in matrix]
     partners = np.full((len(matrix), max(map(len, found)) + 1), -1)
@@ -378,14 +400,16 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
     lists: list[tuple[NDArray[np.uint16], SmallInts]] = []
     width = 0
 
+    def drawn(first: int, last: int) -> tuple[Labels, Ints | None]:
+        block = np.ascontiguousarray(labels[:, first:last])
+        return block, None if usual is None else usual[first:last]
+
     def add(tile: Floats, i0: int, i1: int) -> None:
         nonlocal width
         if width < tile.shape[1]:  # tiles on the diagonal grow
             width = tile.shape[1]
-            block = np.ascontiguousarray(labels[:, j0 : j0 + width])
-            lists[:] = [class_sums.class_lists(block, len(matrix))]
-        rows = np.ascontiguousarray(labels[:, i0:i1])
-        class_sums.add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
+            lists[:] = [class_sums.class_lists(*drawn(j0, j0 + width), len(matrix))]
+        class_sums.add_class_sums(tile, *drawn(i0, i1), *lists[0], matrix, partners, pairs)
 
     return add
 

@@ -30,8 +30,7 @@ from caltest.measures.recalibration.fits import LogOdds
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
-from caltest.units import Units
-from caltest.units.units import Observed
+from caltest.units import Observed, Units
 
 MAYBE_FITTED = (
     "observed and expected events are equal; if the model was fitted to these data, pass "

@@ -13,6 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure, event_terms
 from caltest.measures.bound import NO_WEIGHTS
+from caltest.measures.fits import fitted
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.measures.recalibration import fits
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
@@ -439,7 +440,16 @@ class Unreliability(Measure):
         return hidden_information(*cells, predictions.n, a)
 
     def statistic(self, units: Units) -> Statistic:
-        return fits.Excess(fits.ratio_of(units.counted(), "both", "common", None)).statistic()
+        ratio = fits.ratio_of(units.counted(), "both", "common", None)
+        total = float(ratio.units.total[0])
+        return fitted(
+            ratio.units,
+            lambda observed: (ratio.values(observed) - ratio.df) / total,
+            scale=ratio.scale / total,
+            caution=ratio.caution,
+            parameters=ratio.parameters,
+            degenerate=ratio.degenerate,
+        )
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the scores of intercept and slope, at 0 and 1."""
@@ -447,8 +457,8 @@ class Unreliability(Measure):
 
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
-        excess = fits.Excess(fits.ratio_of(RowUnits(predictions).counted(), "both", "common", None))
-        return fits.limit_of(excess.ratio, excess.value())
+        ratio = fits.ratio_of(RowUnits(predictions).counted(), "both", "common", None)
+        return fits.limit_of(ratio, (ratio.value() - ratio.df) / float(ratio.units.total[0]))
 
 
 def unreliability(

@@ -371,6 +371,6 @@ def ratio_of_counts(
         low = float(scipy.special.gammaincinv(observed, tail)) if observed else 0.0
         high = float(scipy.special.gammainccinv(observed + 1, tail))
     else:
-        low, high = (n * share for share in share_limits(observed / n, n, level))
+        low, high = (n * float(share) for share in share_limits(observed / n, n, level))
     ratio, upper = (expected / count if count > 0 else math.inf for count in (observed, low))
     return ExpectedObserved(expected, observed, ratio, expected / high, upper, level, method)

@@ -219,21 +219,6 @@ class MultinomialRatio(LogOdds):
 Ratio = BinaryRatio | MultinomialRatio
 
 
-class Excess(Fit):
-    """A likelihood ratio less its mean under calibration, for each row of data."""
-
-    caution = AT_MEANS
-
-    def __init__(self, ratio: Ratio) -> None:
-        super().__init__(ratio.units)
-        self.ratio, self.total = ratio, float(ratio.units.total[0])
-        self.scale = ratio.scale / self.total
-        self.parameters, self.degenerate = ratio.parameters, ratio.degenerate
-
-    def values(self, observed: Observed) -> Floats:
-        return (self.ratio.values(observed) - self.ratio.df) / self.total
-
-
 def outside(count: int, rows: int) -> str:
     """Say that predictions of 0 and 1 have no log odds, and which rows are fitted."""
     if not count:

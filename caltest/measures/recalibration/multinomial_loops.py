@@ -87,8 +87,7 @@ def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
     nothing = np.zeros(2 * probs.shape[1])
     expected, _ = expectations(probs, features, weight, nothing, np.ones(probs.shape[1]))
     start = hessian(features, weight, nothing)
-    largest = float(np.abs(features).max())
-    return Task(probs, features, weight, reference, expected, start, largest)
+    return Task(probs, features, weight, reference, expected, start, float(np.abs(features).max()))
 
 
 def class_sums(labels: Labels, features: Floats, weight: Floats) -> Floats:

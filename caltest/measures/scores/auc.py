@@ -15,8 +15,7 @@ from caltest.lenses import Lens
 from caltest.measures.fits import by_member
 from caltest.measures.gap import LEVEL
 from caltest.numerics.tails import student_isf
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units.units import row_weights

@@ -17,8 +17,7 @@ from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
-from caltest.units import RowUnits, Statistic, UnitSums
-from caltest.units.units import Observed, row_weights
+from caltest.units import FunctionOfUnits, RowUnits, Statistic, UnitSums, row_weights
 
 __all__ = [
     "AverageConfidence",
@@ -43,15 +42,14 @@ MANY = 1000  # rows from which on one more makes no difference
 DRAWS, SEED = 9999, 0x5EED  # of the random weights, which are the same for all data
 
 
-class ConfidenceSums(UnitSums):
-    """Sums (B, 4) over rows of two classes, of which class 1 is that the predicted class is right.
+def confidence_sums(predictions: Predictions) -> UnitSums:
+    """Return sums (B, 4) over rows of which class 1 is that the predicted class is right.
 
     Of the weights of the wrong and of the right predictions, of the confidence on wrong ones, and
     of 1 less the confidence on right ones.
     """
-
-    def redrawn(self, observed: Observed) -> Floats:
-        return wrong_and_right_sums(observed, self.units.mean, self.units.scale)
+    units = RowUnits(Confidence()(predictions))
+    return FunctionOfUnits(units, lambda y: wrong_and_right_sums(y, units.mean, units.scale))
 
 
 class ConfidenceMeasure(Measure):
@@ -69,7 +67,7 @@ class ConfidenceMeasure(Measure):
         return ()
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        sums = ConfidenceSums(RowUnits(Confidence()(predictions)))
+        sums = confidence_sums(predictions)
         degenerate = self.undefined(sums.observed()[0])
         found = Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
         return RowStatistic(found)
@@ -80,6 +78,7 @@ class MeanOfSome(ConfidenceMeasure):
     """The mean confidence where it is wrong, or the mean of 1 less the confidence where right."""
 
     own_intervals: ClassVar[Mapping[str, str]] = OWN
+    intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
 
     def scores(self, confidence: Floats) -> Floats:
@@ -95,10 +94,6 @@ class MeanOfSome(ConfidenceMeasure):
             return ()
         side = "right" if self.of_right else "wrong"
         return (f"no prediction is {side}, so {self.title} is taken as 0",)
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return (*OWN, *super().intervals)
 
     def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         r"""Bound the mean of the rows it is over as if there were one more, at the worst place.
@@ -525,16 +520,15 @@ class Sharpness(Measure):
     symbol: ClassVar[str] = "sharpness"
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        units, m = RowUnits(Confidence()(predictions)), predictions.m
+        sums, m = confidence_sums(predictions), predictions.m
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
         variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
         size = np.array([[4.0 * (m / (m - 1)) ** 2 * variance]])
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
-        sums = ConfidenceSums(units)
         return RowStatistic(
             Statistic(
-                units=units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
+                units=sums.units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
             )
         )
 

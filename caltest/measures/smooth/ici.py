@@ -18,8 +18,7 @@ from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
-from caltest.units import CellUnits, Statistic, Units
-from caltest.units.units import Observed
+from caltest.units import CellUnits, Observed, Statistic, Units
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 

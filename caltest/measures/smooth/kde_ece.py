@@ -14,12 +14,11 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.fits import Fit
+from caltest.measures.fits import fitted
 from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
-from caltest.units.units import Observed
 
 __all__ = ["KDEECE", "kde_ece"]
 
@@ -54,36 +53,30 @@ class KDEECE(Measure):
             reason = f"the KDE-ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}"
             remedy = "use a larger one, or bandwidth=None for the rule of the paper's code"
             raise NotApplicable(f"{reason}, and bandwidth is {self.bandwidth:.4g}", remedy)
-        return Densities(units.ordered("the KDE-ECE"), self.bandwidth).statistic(scale=1.0)
-
-
-class Densities(Fit):
-    """The density of the scores, on a grid; that of the scores of events is redrawn."""
-
-    def __init__(self, units: Units, bandwidth: float | None) -> None:
-        super().__init__(units)
-        self.share = units.scale / units.total[0]
+        units, bandwidth = units.ordered("the KDE-ECE"), self.bandwidth
+        share = units.scale / units.total[0]
         if bandwidth is None:
             # s (2 n)^(-1/5) for the standard deviation s of the scores; weights sum to 1.
-            variance = self.share @ np.square(units.mean - self.share @ units.mean)
-            n = 1.0 / np.square(self.share).sum()
+            variance = share @ np.square(units.mean - share @ units.mean)
+            n = 1.0 / np.square(share).sum()
             bandwidth = max(SMALLEST_BANDWIDTH, float(math.sqrt(variance) * (2.0 * n) ** -0.2))
         size = max(FEWEST_CELLS, 1 << math.ceil(math.log2(CELLS / bandwidth)))
-        self._cells = cells(units.mean, size)
-        self._nodes = np.linspace(0.0, 1.0, size + 1)
-        self._kernel = triweight_cosines(SUPPORT * bandwidth, size)
-        self._density = self._smoothed(np.ones_like(units.mean))
-        self.parameters = {"bandwidth": bandwidth}
+        places, nodes = cells(units.mean, size), np.linspace(0.0, 1.0, size + 1)
+        kernel = triweight_cosines(SUPPORT * bandwidth, size)
 
-    def _smoothed(self, values: Floats | Labels) -> Floats:
-        """Return the sum of w_i v_i K(t, p_i) at the nodes."""
-        masses = np.empty(self._nodes.size)
-        spread(values, self.share, *self._cells, masses)
-        return np.asarray(scipy.fft.dct(self._kernel * grid_coefficients(masses), type=1))
+        def smoothed(values: Floats | Labels) -> Floats:
+            """Return the sum of w_i v_i K(t, p_i) at the nodes."""
+            masses = np.empty(nodes.size)
+            spread(values, share, *places, masses)
+            return np.asarray(scipy.fft.dct(kernel * grid_coefficients(masses), type=1))
 
-    def values(self, observed: Observed) -> Floats:
-        expected = self._nodes * self._density
-        return np.array([corrected_trapezoid(expected - self._smoothed(row)) for row in observed])
+        expected = nodes * smoothed(np.ones_like(units.mean))
+        return fitted(
+            units,
+            lambda y: np.array([corrected_trapezoid(expected - smoothed(row)) for row in y]),
+            scale=1.0,
+            parameters={"bandwidth": bandwidth},
+        )
 
 
 def triweight_cosines(width: float, size: int) -> Floats:

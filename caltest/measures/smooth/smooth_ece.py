@@ -30,8 +30,7 @@ from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
@@ -314,8 +313,7 @@ def smooth_ece(
     >>> ct.measures.smooth_ece([0.25, 0.5, 0.75], [0, 0, 0])  # all residuals have one sign
     0.5
     """
-    measure = SmoothECE(bandwidth=bandwidth, method=method)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return SmoothECE(bandwidth=bandwidth, method=method).evaluate(probs, labels, lens, **rows)
 
 
 @njit()

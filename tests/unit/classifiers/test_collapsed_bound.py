@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from caltest.classifiers import collapsed_bound
-from caltest.classifiers.collapsed_bound import SparseRegressions, label_targets, pseudo_targets
+from caltest.classifiers import regressions as collapsed_bound
 from caltest.classifiers.rbf import RBFParameters, rbf
-from caltest.classifiers.regressions import regressions
+from caltest.classifiers.regressions import (
+    SparseRegressions,
+    label_targets,
+    pseudo_targets,
+    regressions,
+)
 
 pytestmark = pytest.mark.loops
 

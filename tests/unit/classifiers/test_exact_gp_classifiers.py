@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from caltest.classifiers import collapsed_bound
-from caltest.classifiers.collapsed_bound import SparseRegressions, label_targets, pseudo_targets
+from caltest.classifiers import regressions as collapsed_bound
 from caltest.classifiers.rbf import RBFParameters
-from caltest.classifiers.regressions import ExactRegressions
+from caltest.classifiers.regressions import (
+    ExactRegressions,
+    SparseRegressions,
+    label_targets,
+    pseudo_targets,
+)
 
 pytestmark = pytest.mark.loops
 

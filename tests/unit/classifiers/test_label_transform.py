@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
+from caltest.classifiers.regressions import label_targets, pseudo_targets
 
 pytestmark = pytest.mark.loops
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
 from caltest.classifiers.rbf import RBFParameters
-from caltest.classifiers.regressions import regressions
+from caltest.classifiers.regressions import label_targets, pseudo_targets, regressions
 
 RNG = np.random.default_rng(3)
 X, CODES = RNG.normal(size=(40, 2)), RNG.integers(0, 3, 40)

@@ -26,7 +26,7 @@ def test_sigmoids_are_those_of_scikit_learn():
 def test_two_classes_have_one_sigmoid():
     scores = np.column_stack([np.zeros(300), X[:, 0]])
     found = fit_sigmoids(scores, (Y > 0).astype(np.int64))
-    assert found.slopes.shape == (1,)
+    assert found.keywords["slopes"].shape == (1,)
     np.testing.assert_allclose(found(scores).sum(axis=1), 1)
 
 

@@ -9,8 +9,8 @@ from scipy.special import expit, log_softmax
 from scipy.stats import norm
 
 from caltest.classifiers import variational_gp as label_bound
-from caltest.classifiers.collapsed_bound import JITTER
 from caltest.classifiers.rbf import RBFParameters, rbf
+from caltest.classifiers.regressions import JITTER
 from caltest.classifiers.variational_gp import (
     Inducing,
     Labelled,

@@ -136,3 +136,19 @@ def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, refuse
     )
     assert path.read_text() == "mine"
     assert caltest("report", predictions_csv, *SEEDED, "--test", "ece", "--force").status == 0
+
+
+def test_design_of_forecasts(caltest, tmp_path):
+    """Level and spread are tested along the features that --design names."""
+    rng, path = np.random.default_rng(1), tmp_path / "rows.csv"
+    age = rng.normal(size=200)
+    columns = {"y": np.exp(0.7 * age) * rng.normal(size=200), "mu": np.zeros(200), "age": age}
+    pl.DataFrame({**columns, "sd": np.ones(200)}).write_csv(path)
+    named = ("--label", "y", "--mean", "mu", "--scale", "sd", "--design", "age")
+    own = ("--n-resamples", "19", "--seed", "1", "--format", "markdown", "-o", "-")
+    finished = caltest("report", path, *named, *own)
+    assert "values of age" in finished.out
+    assert "| CRPS |" in finished.out
+    assert caltest("report", str(tmp_path / "*.csv"), *named[:6], *own).status == 0
+    refused = caltest("report", path, *named[:6], *own, "--engine", "chunks")
+    assert "engine has no effect in a report on forecasts" in refused.err

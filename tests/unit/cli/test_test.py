@@ -373,3 +373,15 @@ def test_badge_is_the_answer_as_a_picture_and_as_json(caltest, wrong_csv, tmp_pa
     picture = minidom.parse(str(tmp_path / "b.svg"))  # noqa: S318 - its own
     title = picture.getElementsByTagName("title")[0].firstChild.data
     assert title == f"calibration: {made['message']}"
+
+
+def test_forecasts_where_they_lie(caltest, tmp_path):
+    """A file of forecasts is read batch by batch, as in Python."""
+    rng, path = np.random.default_rng(1), tmp_path / "rows.parquet"
+    columns = {"mu": rng.normal(size=300), "sd": rng.uniform(0.5, 2.0, 300)}
+    pl.DataFrame({"y": columns["mu"] + rng.normal(size=300), **columns}).write_parquet(path)
+    own = {"label": "y", "mean": "mu", "scale": "sd", "test": "pit-ks", "engine": "chunks"}
+    expected = package.test_calibration(None, str(path), **own, n_resamples=19, rng=1)
+    named = ("--mean", "mu", "--scale", "sd", "--test", "pit-ks", "--engine", "chunks")
+    assert caltest("test", path, *QUICK, *named) == (0, str(expected), "")
+    assert "cells of the PIT" in str(expected)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from caltest.numerics.class_sums import (
-    FEW,
     add_class_sums,
     add_labels,
     add_pair_sums,
@@ -27,28 +26,43 @@ def labels():
     return np.random.default_rng(0).integers(0, 4, (99, 9)).astype(np.uint8)
 
 
-def test_class_lists_sort_the_columns_by_label(labels):
+def ones(codes, m):
+    """The unit vectors of classes, 0 for m."""
+    return np.eye(m + 1)[codes][..., :m]
+
+
+@pytest.mark.parametrize("usual", [None, [3, 1, 1, 4, 0, 4, 2, 1, 0]])
+def test_class_lists_have_the_ones_of_each_class_and_then_the_minus_ones(labels, usual):
     """The columns of class k stand between start[k] and start[k + 1], in order."""
-    columns, start = class_lists(labels, 5)
+    of = None if usual is None else np.array(usual)
+    columns, start = class_lists(labels, of, 4)
     for row, listed, first in zip(labels, columns, start, strict=True):
-        for k in range(5):
-            np.testing.assert_array_equal(listed[first[k] : first[k + 1]], np.flatnonzero(row == k))
+        parts = ones(row, 4).T if of is None else (ones(row, 4) - ones(of, 4)).T
+        for code, part in enumerate(parts if of is None else np.vstack([parts, -parts])):
+            own = listed[first[code] : first[code + 1]]
+            np.testing.assert_array_equal(own, np.flatnonzero(part == 1))
 
 
+@pytest.mark.parametrize("has_usual", [True, False])
 @pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize("m", [4, FEW + 1])
-def test_add_class_sums_adds_the_sum_over_the_tile(m, dense):
+@pytest.mark.parametrize("m", [4, 33])
+def test_add_class_sums_adds_the_sum_over_the_tile(m, dense, has_usual):
     """Row labels are those of the tile's rows, column labels those of its columns."""
     rng = np.random.default_rng(1)
-    labels = rng.integers(0, m, (5, 40)).astype(np.uint8)
-    tile, out = rng.random((30, 40)), np.full(len(labels), 10.0)
+    labels, tile, out = (
+        rng.integers(0, m, (5, 80)).astype(np.uint8),
+        rng.random((60, 80)),
+        np.ones(5),
+    )
+    usual = rng.integers(0, m + 1, 80) if has_usual else None
     matrix = rng.random((m, m)) if dense else np.diag(np.arange(m) - 1.0)
     listed = [np.flatnonzero(row) for row in matrix]
     partners = np.array([np.append(found, [-1] * (m + 1 - found.size)) for found in listed])
-    rows = np.ascontiguousarray(labels[:, :30])
-    add_class_sums(tile, rows, *class_lists(labels, m), matrix, partners, out)
-    expected = [10 + np.sum(tile * matrix[np.ix_(row[:30], row)]) for row in labels]
-    np.testing.assert_allclose(out, expected, rtol=1e-13)
+    rows = np.ascontiguousarray(labels[:, :60]), usual[:60] if has_usual else None
+    add_class_sums(tile, *rows, *class_lists(labels, usual, m), matrix, partners, out)
+    s = ones(labels, m) - (ones(usual, m) if has_usual else 0.0)
+    expected = 1 + np.einsum("ij,bik,kl,bjl->b", tile, s[:, :60], matrix, s, optimize=True)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-11)
 
 
 def test_add_labels_adds_features_beyond_the_predicted_class():

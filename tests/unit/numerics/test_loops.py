@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 
+import caltest
 from caltest.numerics.loops import njit
 
 
@@ -28,6 +29,11 @@ def test_loop_is_the_function_to_the_reader():
     """Its name stays, and the function itself is kept."""
     assert _quarter.__name__ == "_quarter"
     assert _half.py_func(np.float64(3)) == 1.5
+
+
+def test_machine_code_is_of_a_version():
+    """Numba would read that of another version, whose callees may have been others."""
+    assert _half.py_func.__qualname__ == f"_half-{caltest.__version__}"
 
 
 def test_small_multi_class_test_loads_no_numba():

@@ -7,7 +7,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info
 
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import map_threads, one_blas_thread, threads
 
 pytestmark = pytest.mark.loops
 
@@ -73,6 +73,18 @@ def test_map_threads_passes_errors_on():
 
     with pytest.raises(RuntimeError, match=r"task \d"):
         list(map_threads(fail, TASKS, 2))
+
+
+def test_who_leaves_last_gives_blas_its_threads_back():
+    """Of two that overlap, as tests in two threads of a process do, the first leaves first."""
+    before = [pool["num_threads"] for pool in _blas_pools()]
+    one, other = one_blas_thread(), threads(None)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert {pool["num_threads"] for pool in _blas_pools()} == {1}
+    other.__exit__(None, None, None)
+    assert [pool["num_threads"] for pool in _blas_pools()] == before
 
 
 def _blas_pools():

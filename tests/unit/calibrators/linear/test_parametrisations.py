@@ -3,7 +3,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 from scipy.stats import dirichlet
 
-from caltest.calibrators.linear import parametrisations as forms
+from caltest.calibrators.linear import linear_maps as forms
 
 
 @pytest.fixture(params=[2, 3, 5])

@@ -1,10 +1,12 @@
 """Sums over dyadic cells of all scales."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from caltest.errors import NotApplicable
-from caltest.measures.bins.t_cal import DyadicSums
+from caltest.measures.bins.t_cal import dyadic_statistic
 from caltest.predictions import Predictions
 from caltest.units.units import SortedRowUnits
 
@@ -16,10 +18,10 @@ def cells_of(event, scales):
     return np.maximum(np.ceil(event * 2.0**scales).astype(int) - 1, 0)
 
 
-def sums_of(event, scales):
-    """Return what gives the sums of sorted predictions."""
+def statistic_of(event, scales):
+    """Return the statistic of sorted predictions."""
     units = SortedRowUnits(Predictions(event, np.zeros(event.size, int)))
-    return DyadicSums(units, cells_of(event, scales), scales, event * (1 - event))
+    return dyadic_statistic(units, cells_of(event, scales), scales, event * (1 - event))
 
 
 def plain_sums(residuals, event, scales):
@@ -41,9 +43,21 @@ def test_sums_are_those_of_every_scale_by_itself(n, digits):
     expected = [plain_sums(row - event, event, 9) for row in labels]
     if n == 1:
         with pytest.raises(NotApplicable, match="two predictions"):
-            sums_of(event, 9)
+            statistic_of(event, 9)
         return
-    found = sums_of(event, 9)
-    sums = found.redrawn(labels)
-    np.testing.assert_allclose(sums, np.array(expected)[:, : found.scales], atol=1e-12)
-    assert not np.any(np.abs(np.array(expected)[:, found.scales :]) > 1e-12)
+    sums = statistic_of(event, 9).sums.redrawn(labels)
+    scales = sums.shape[1]
+    np.testing.assert_allclose(sums, np.array(expected)[:, :scales], atol=1e-12)
+    assert not np.any(np.abs(np.array(expected)[:, scales:]) > 1e-12)
+
+
+def test_sums_have_mean_zero_and_are_standardised_under_calibration():
+    """Over all labels of nine predictions, weighted by their probability."""
+    event = np.sort(np.round(np.random.default_rng(3).random(9) ** 2, 2))
+    labels = np.array(list(itertools.product([0, 1], repeat=9)), np.uint8)
+    law = np.prod(np.where(labels, event, 1 - event), axis=1)
+    found = statistic_of(event, 4)
+    sums = found.sums.redrawn(labels)
+    np.testing.assert_allclose(law @ sums, 0, atol=1e-14)
+    largest = (sums / np.sqrt(law @ sums**2)).max(axis=1)
+    np.testing.assert_allclose(found.values(labels)[:, 0], largest, rtol=1e-12)

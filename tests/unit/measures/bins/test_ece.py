@@ -9,7 +9,7 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import ECE, ClasswiseECE, classwise_ece, ece
-from caltest.measures.bins.ece import ClasswiseBins, sweep_counts, tie_runs
+from caltest.measures.bins.ece import class_bins, sweep_counts, tie_runs
 from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
@@ -166,7 +166,7 @@ def test_classwise_ece_of_two_classes_is_the_ece():
 def test_table_of_bins_takes_the_smallest_type(bins, dtype):
     """One byte for each probability up to 256 bins."""
     data = ct.datasets.generative_model("M1", n=20, m=3, rng=0)
-    codes, _ = ClasswiseBins(data, ClasswiseECE(bins=bins)).bins
+    codes, _ = class_bins(data, ClasswiseECE(bins=bins))
     assert codes.dtype == dtype
 
 

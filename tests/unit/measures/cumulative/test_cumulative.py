@@ -8,8 +8,8 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import ks_error, kuiper_error
-from caltest.measures.cumulative.cumulative import KSError, KuiperError, NearMaximum
-from caltest.measures.tolerance import Tolerance
+from caltest.measures.cumulative.cumulative import KSError, KuiperError, near_maximum
+from caltest.measures.tolerance import Tolerance, draw_poisson
 from caltest.numerics.tails import modulus_sf, range_sf
 
 
@@ -61,7 +61,7 @@ def test_value_is_the_ks_error():
     data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
     tied = Predictions(np.round(data.probs[:, 1], 1), data.labels)
     for one in (data, tied):
-        assert NearMaximum(one, MOST, "KS").value == pytest.approx(ks_error(one), rel=1e-12)
+        assert near_maximum(one, MOST, "KS").value == pytest.approx(ks_error(one), rel=1e-12)
 
 
 def test_place_of_equivalence_is_that_of_the_definition():
@@ -72,10 +72,11 @@ def test_place_of_equivalence_is_that_of_the_definition():
     sums, sd = terms.mean(axis=1), terms.std(axis=1).max()
     slack = 0.5 * np.sqrt(np.log(150)) * sd / np.sqrt(150)
     near = np.abs(sums) >= np.abs(sums).max() - slack
-    one = NearMaximum(data, LEAST, "KS")
-    chosen = np.flatnonzero(np.isfinite(one.up) | np.isfinite(one.down))
+    one = near_maximum(data, LEAST, "KS")
+    up, down = (one.resample.keywords[side] for side in ("up", "down"))
+    chosen = np.flatnonzero(np.isfinite(up) | np.isfinite(down))
     assert chosen == np.argmax(np.where(near, terms.std(axis=1), -1))
-    assert one.up[chosen] == 0.0 or one.down[chosen] == 0.0
+    assert up[chosen] == 0.0 or down[chosen] == 0.0
 
 
 def test_sums_are_resampled_within_the_tolerance():
@@ -85,8 +86,8 @@ def test_sums_are_resampled_within_the_tolerance():
     residuals = (data.labels - data.probs[:, 1])[order]
     prefix = np.tri(80) * residuals
     sums, errors = prefix.mean(axis=1), prefix.std(axis=1) / np.sqrt(80)
-    near = NearMaximum(data, Tolerance(0.02), "KS")
-    counts = near.draw(np.random.default_rng(0), 5)
+    near = near_maximum(data, Tolerance(0.02), "KS")
+    counts = draw_poisson(np.random.default_rng(0), 5, near.n)
     for row, found in zip(counts, near.resample(counts), strict=True):
         moved = (prefix * (row - row.mean())).mean(axis=1)
         sides = [np.minimum(0.02, sign * sums + errors) + sign * moved for sign in (1, -1)]
@@ -97,4 +98,4 @@ def test_residuals_that_do_not_vary_are_not_applicable():
     """Certain predictions that are right have nothing to resample."""
     data = Predictions(np.arange(20) % 2, np.arange(20) % 2)
     with pytest.raises(NotApplicable, match=r"residuals y - p that vary, .*; use more data"):
-        NearMaximum(data, MOST, "KS")
+        near_maximum(data, MOST, "KS")

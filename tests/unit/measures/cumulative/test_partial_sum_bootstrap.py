@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from caltest.measures.cumulative.cumulative import draw_poisson, resampled_extremes
+from caltest.measures.cumulative.cumulative import resampled_extremes
+from caltest.measures.tolerance import draw_poisson
 
 pytestmark = pytest.mark.loops
 

@@ -78,6 +78,26 @@ def test_tiles_give_values_of_redrawn_labels(large, name):
         np.testing.assert_allclose(values[b], skce(again, kernel=KERNELS[name]), **CLOSE)
 
 
+@pytest.mark.loops
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("concentration", [0.1, 3.0])
+def test_look_ups_give_values_of_redrawn_labels(concentration, weighted, estimator):
+    """With a class that most labels have, and without: those of predictions with these labels."""
+    rng = np.random.default_rng(2)
+    probs, n = rng.dirichlet(np.full(4, concentration), 200), 200
+    data = Predictions(
+        probs, np.arange(n) % 4, sample_weight=rng.uniform(0.5, 2, n) if weighted else None
+    )
+    matrix = np.eye(4) + 0.2
+    measure = SKCE(kernel=Scaled(Exponential(0.8), matrix), estimator=estimator)
+    labels = measure.bind(data).redraw(resample_keys(0, 20))
+    values = measure.bind(data).values(labels)
+    for row, value in zip(labels, values, strict=True):
+        again = Predictions(probs, row, sample_weight=data.sample_weight)
+        np.testing.assert_allclose(value, measure.bind(again).value(), **CLOSE)
+
+
 def test_line_gives_the_mean_over_all_pairs():
     """The recursion agrees with the n x n matrix at a size where rounding could add up."""
     predictions = generative_model("M3", n=1500, m=2, rng=0)

@@ -1,0 +1,325 @@
+"""What all predictive distributions share: one interface for whatever they were given as."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from caltest.checks import as_numbers, in_one_dimension, read_only
+from caltest.errors import NotApplicable, invalid
+from caltest.forecasts import crps
+from caltest.numerics.harmonics import harmonics
+from caltest.types import AnyArray, Floats
+
+LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 0 is known
+LOWEST = 1e-300  # probability that a quantile is asked for
+MOST = 1e100  # size of a number
+Function = Callable[[Floats], Any]
+
+
+class Law(ABC):
+    """The predictive distributions of n rows: one interface for all that a forecast can be.
+
+    Outcomes `y` and probabilities `u` are (n,) or (n, K) arrays, one row for each distribution, and
+    results have their shape.
+
+    Attributes
+    ----------
+    title : str
+        What it is, "Gaussian" or "ensemble of 50 members".
+    n : int
+        Number of rows.
+    has_atoms : bool
+        Whether single outcomes have positive probability.
+    given : (q,) array or None
+        The levels, of what was forecast by quantiles.
+    scaled_by : tuple of str
+        What the factor of a stretched law can be fitted by, the usual first.
+    most_compared : int
+        Rows by which a verdict compares maps in seconds; 0 where the CRPS is an integral.
+    has_tails : bool
+        Whether it says how far outcomes are beyond its outer points.
+    unit_law : Law or None
+        The law of one row of which those of all rows differ by mean and standard deviation alone.
+    by_row : tuple of str
+        The fields that have a value, or a law, for each row, or several of these.
+    """
+
+    title: str
+    n: int
+    has_atoms: bool = False
+    given: Any = None
+    scaled_by: tuple[str, ...] = ("crps", "moments")
+    most_compared: int = 0
+    has_tails: bool = True
+    unit_law: Law | None = None
+    by_row: tuple[str, ...] = ()
+
+    @abstractmethod
+    def cdf(self, y: Floats) -> Floats:
+        """Return P(Y <= y)."""
+
+    @abstractmethod
+    def quantile(self, u: Floats) -> Floats:
+        """Return the least y with P(Y <= y) >= u, for 0 < u < 1."""
+
+    def taken(self, rows: AnyArray) -> Self:
+        """Return the law of some rows, given by their numbers or a mask, in that order."""
+        some = {name: some_rows(vars(self)[name], rows) for name in self.by_row}
+        return self._with(n=np.arange(self.n)[rows].size, **some)
+
+    def support(self) -> tuple[Floats, Floats]:
+        """Return the ends of the supports, (n,) each; infinite where there is none."""
+        return np.full(self.n, -np.inf), np.full(self.n, np.inf)
+
+    def cdf_left(self, y: Floats) -> Floats:
+        """Return P(Y < y)."""
+        return self.cdf(y)
+
+    def upper_quantile(self, v: Floats) -> Floats:
+        """Return the quantile of 1 - v, for v as small as it is."""
+        return self.quantile(np.minimum(1.0 - v, 1.0 - LEAST))
+
+    def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return between which probabilities the PIT of an outcome is uniform: P(Y < y), P(Y <= y).
+
+        Of ensembles they are ranks: an outcome from the same law as the M members has each of M + 1
+        ranks with equal probability, though it equals none of them.
+        """
+        at = self.cdf(y)
+        return (self.cdf_left(y) if self.has_atoms else at), at
+
+    def held(self, y: Floats) -> Floats:
+        """Return outcomes as far as the law tells them apart; to be asked before all else.
+
+        Quantiles say nothing of how far beyond the outer ones an outcome is. All others tell all
+        outcomes apart.
+        """
+        return y
+
+    def attained(self, level: float, *, is_lower: bool = False) -> Floats:
+        """Return the probability (n,) that the distribution function has at a quantile.
+
+        Where it has steps, below the quantile for the lower end of an interval.
+        """
+        levels = np.full(self.n, level)
+        if not self.has_atoms:
+            return levels
+        at = self.quantile(levels)
+        return self.cdf_left(at) if is_lower else self.cdf(at)
+
+    def drawn_from(self, y: Floats) -> Law:
+        """Return the law that outcomes are redrawn from, by which rows are told apart.
+
+        Given the members of an ensemble, an outcome like them has no uniform rank: it is more often
+        outside where they are close together. Given all M + 1 values it has.
+        """
+        return self
+
+    def placed(self, y: Floats, u: Floats) -> Floats:
+        """Return outcomes (n,) of PIT u as the law places them: where redrawn ones may be."""
+        return y
+
+    def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
+        """Return the outcomes (n,) that probabilities (n,) give in place of y, and their law."""
+        return self.quantile(u), self
+
+    def crps_at(self, y: Floats, u: Floats) -> Floats:
+        """Return the CRPS of the outcomes that probabilities (n, K) give in place of y, (n,)."""
+        return self.crps(self.quantile(u))
+
+    __getitem__ = taken
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """How a table holds the laws, (n,) each by name; here by quantiles."""
+        levels = np.arange(1, 20) / 20.0 if self.given is None else self.given
+        values = self.quantile(np.broadcast_to(levels, (self.n, levels.size)))
+        return {f"q_{level:.10g}": column for level, column in zip(levels, values.T, strict=True)}
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The means, (n,)."""
+        points, weight = self.nodes()
+        return read_only(row_sums(points * weight))
+
+    @cached_property
+    def sd(self) -> Floats:
+        """The standard deviations, (n,)."""
+        points, weight = self.nodes()
+        return read_only(np.sqrt(row_sums((points - self.mean[:, None]) ** 2 * weight)))
+
+    def log_score(self, y: Floats) -> Floats:
+        """Return minus the logarithm of the density, or of the probability, of y.
+
+        Raises
+        ------
+        NotApplicable
+            If the law has neither.
+        """
+        reason = f"the logarithmic score needs a density, and {self.title} has none"
+        raise NotApplicable(reason, "use the CRPS")
+
+    def crps(self, y: Floats) -> Floats:
+        r"""Return the continuous ranked probability score, the integral of (F(x) - 1(y <= x))^2.
+
+        Raises
+        ------
+        NotApplicable
+            If a mean is infinite.
+
+        Notes
+        -----
+        Of the distribution as it is: of an ensemble, of the empirical distribution of its members.
+        The "fair" score of Ferro (2014), for members as a sample of a law behind them, is less by
+        :math:`E|X - X'| / (2 (M - 1))`.
+        """
+        if not np.isfinite(self.mean).all():
+            row = int(np.argmin(np.isfinite(self.mean)))
+            reason = f"the CRPS needs means, and that of row {row} is not finite"
+            raise NotApplicable(reason, "use the logarithmic score")
+        return self.distance(y) - by_row(self.half_difference, y)
+
+    def distance(self, y: Floats) -> Floats:
+        """Return E|Y - y|."""
+        return (y - by_row(self.mean, y)) * (2.0 * self.cdf(y) - 1.0) - 2.0 * self.centred(y)
+
+    def centred(self, y: Floats) -> Floats:
+        """Return E[(Y - m) 1(Y <= y)] with the mean m, here by quadrature over the quantiles.
+
+        Over the tail that y is nearer to: the whole expectation is 0.
+        """
+        below, middle = self.cdf(y), by_row(self.mean, y)
+        is_upper = below > 0.5
+        tail = np.where(is_upper, 1.0 - below, below)
+        total = np.zeros(np.shape(y))
+        inner = np.maximum(tail, np.finfo(np.float64).tiny)
+        for factor, weight in zip(*crps.tail_nodes(), strict=True):
+            u = np.maximum(inner * factor, 1e-300)
+            off = np.where(is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle)
+            total += weight * off
+        return np.multiply(total, tail, out=np.zeros_like(total), where=tail > 0)
+
+    @cached_property
+    def half_difference(self) -> Floats:
+        """E|Y - Y'| / 2 of independent outcomes, (n,); by quadrature where no form is closed."""
+        points, weight = self.nodes()
+        return 0.5 * row_sums(self.distance(points) * weight)
+
+    def nodes(self) -> tuple[Floats, Floats]:
+        """Return points and weights, (n, Q) each, by which expectations are taken."""
+        factor, weight = crps.tail_nodes()
+        u = np.broadcast_to(0.5 * factor, (self.n, factor.size))
+        points = np.hstack([self.quantile(u), self.upper_quantile(u)])
+        return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
+
+    def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
+        """Return the means of the `harmonics` of step * (Y - middle), (2 count, n)."""
+        total = np.zeros((2 * count, self.n))
+        for x, weight in zip(*(each.T for each in self.nodes()), strict=True):
+            total += harmonics(step * (x - middle), count) * weight
+        return total
+
+    # ---- calibration maps of distributions ------------------------------------------------------
+
+    @property
+    def error_variance(self) -> Floats:
+        """The variances of outcomes about the means, (n,), as they are forecast."""
+        return self.sd**2
+
+    def fitting_score(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return the score that a factor is fitted by, (n,), and its slope in y."""
+        return self.crps(y), self.cdf(y) + self.cdf_left(y) - 1.0
+
+    def about_mean(self, x: Floats, factor: float, offset: float = 0.0) -> Floats:
+        """Return m + offset + factor (x - m), with the means m."""
+        middle = by_row(self.mean, x)
+        return middle + offset + factor * (x - middle)
+
+    def stretched(self, factor: float, offset: float) -> Law:
+        """Return the laws of the outcomes that `about_mean` makes of those of this law.
+
+        Raises
+        ------
+        NotApplicable
+            If a mean is not finite, or outcomes have probabilities of their own, as counts do.
+        """
+        from caltest.forecasts.laws.maps import Stretched  # it is a law too
+
+        return Stretched(self, factor, offset)
+
+    def recalibrated(self, levels: Any) -> Law:
+        """Return the laws with the distribution functions G(F), G that of `levels` in (0, 1)."""
+        from caltest.forecasts.laws.maps import RecalibratedLaw
+
+        return RecalibratedLaw(self, levels)
+
+    def _with(self, **fields: object) -> Self:
+        """Return a copy with other values of these fields, of which none is computed yet."""
+        some, kind = copy(self), type(self)
+        for name in vars(self):
+            if isinstance(getattr(kind, name, None), cached_property):
+                del vars(some)[name]
+        vars(some).update(fields)
+        return some
+
+
+def by_row(values: Floats, y: Floats) -> Floats:
+    """Give one value for each row (n,) the dimensions of y."""
+    return values if y.ndim == 1 else values[:, None]
+
+
+def some_rows(values: Any, rows: AnyArray) -> Any:
+    """Return some rows of values, of a law, or of each of several in a tuple or a mapping."""
+    if isinstance(values, dict):
+        return {name: some_rows(each, rows) for name, each in values.items()}
+    if isinstance(values, tuple):
+        return tuple(some_rows(each, rows) for each in values)
+    found = values[rows]
+    return read_only(found) if isinstance(found, np.ndarray) else found
+
+
+def picked(values: Floats, places: AnyArray) -> Floats:
+    """Return the values (n, W) at places (n,) or (n, K) of their rows, in the shape of these."""
+    columns = places.reshape(len(values), -1)
+    return np.take_along_axis(values, columns, axis=1).reshape(places.shape)
+
+
+def row_sums(values: Floats) -> Floats:
+    """Sum the rows (n, q), (n,)."""
+    sums: Floats = values.sum(axis=1)
+    return sums
+
+
+def read(values: object, name: str, n: int | None = None, *, ndim: int = 1) -> Floats:
+    """Read numbers of rows as an array (n,) or (n, q), read-only; a single number is that of all.
+
+    Raises
+    ------
+    InvalidInput
+        If the shape is another, or a number is missing or infinite.
+    """
+    array = as_numbers(values, name).astype(np.float64)
+    array = in_one_dimension(array) if ndim == 1 else array
+    if array.ndim == ndim - 1 and n is not None:
+        array = np.repeat(array[None], n, axis=0)
+    if array.ndim != ndim or 0 in array.shape or n not in (None, array.shape[0]):
+        rule = f"{name} must have {'one number' if ndim == 1 else 'a row of numbers'} for each row"
+        got = f"shape {array.shape}" + (f" for {n} rows" if n is not None else "")
+        raise invalid(rule, got, f"pass shape {'(n,)' if ndim == 1 else '(n, ...)'}")
+    check(np.isfinite(array), array, f"{name} must be finite numbers", "drop or fill that row")
+    rule = f"{name} must be smaller than {MOST:g} in size: squares of it must be numbers"
+    check(np.abs(array) < MOST, array, rule, "pass them in a larger unit")
+    return read_only(array)
+
+
+def check(good: AnyArray, values: Floats, rule: str, remedy: str) -> None:
+    """Raise an error that names the first row whose value is not good."""
+    if not good.all():
+        place = tuple(np.argwhere(~good)[0].tolist())
+        raise invalid(rule, f"{values[place]:.8g} at row {place[0]}", remedy)

@@ -1,0 +1,301 @@
+"""Laws that numbers give: quantiles, histograms and members of ensembles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from caltest.checks import as_numbers, read_only
+from caltest.errors import NotApplicable, invalid, shown
+from caltest.forecasts import crps
+from caltest.forecasts.laws.base import Law, by_row, check, picked, read, row_sums
+from caltest.numerics.harmonics import harmonics
+from caltest.types import AnyArray, Floats, Order
+
+OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
+
+
+class Knots(Law):
+    """Laws whose cumulative distribution function is linear between points.
+
+    Parameters
+    ----------
+    points : (n, W) array
+        In ascending order; an atom stands at two points that are equal.
+    levels : (n, W) array
+        Values of the function there, from 0 to 1.
+    """
+
+    most_compared = 10_000
+    by_row: tuple[str, ...] = ("points", "levels")
+
+    def __init__(self, points: Floats, levels: Floats) -> None:
+        self.n = len(points)
+        self.points, self.levels = points, np.broadcast_to(levels, points.shape)
+
+    def _segment(self, last: AnyArray) -> Iterator[Floats]:
+        """Return the ends of segments by the knot that they end at, and the levels there."""
+        last = np.clip(last, 1, self.points.shape[1] - 1)
+        both = self.points, self.levels
+        return (picked(values, place) for values in both for place in (last - 1, last))
+
+    def _level(self, y: Floats, *, equal: bool) -> Floats:
+        last = crps.row_counts(self.points, y, equal=equal)
+        x0, x1, f0, f1 = self._segment(last)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            level = f0 + (f1 - f0) * np.clip((y - x0) / (x1 - x0), 0.0, 1.0)
+        return np.where(last == 0, 0.0, np.where(last == self.points.shape[1], 1.0, level))
+
+    def cdf(self, y: Floats) -> Floats:
+        return self._level(y, equal=True)
+
+    def cdf_left(self, y: Floats) -> Floats:
+        return self._level(y, equal=False)
+
+    def quantile(self, u: Floats) -> Floats:
+        x0, x1, f0, f1 = self._segment(crps.row_counts(self.levels, u, equal=False))
+        return x0 + (x1 - x0) * np.clip((u - f0) / (f1 - f0), 0.0, 1.0)
+
+    def support(self) -> tuple[Floats, Floats]:
+        return self.points[:, 0], self.points[:, -1]
+
+    @cached_property
+    def mean(self) -> Floats:
+        mass = np.diff(self.levels, axis=1)
+        return row_sums(mass * (self.points[:, 1:] + self.points[:, :-1]) / 2)
+
+    @cached_property
+    def sd(self) -> Floats:
+        x = self.points - self.mean[:, None]
+        a, b, mass = x[:, :-1], x[:, 1:], np.diff(self.levels, axis=1)
+        return np.sqrt(row_sums(mass * (a * a + a * b + b * b) / 3))
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Means up to each knot, (n, W)."""
+        x = self.points - self.mean[:, None]
+        mass = np.diff(self.levels, axis=1)
+        return np.cumsum(np.pad(mass * (x[:, 1:] + x[:, :-1]) / 2, ((0, 0), (1, 0))), axis=1)
+
+    def centred(self, y: Floats) -> Floats:
+        last = crps.row_counts(self.points, y, equal=True)
+        before = np.maximum(last - 1, 0)
+        x0, f0, sums = (picked(each, before) for each in (self.points, self.levels, self._sums))
+        inside = (last > 0) & (last < self.points.shape[1])
+        partly = (self.cdf(y) - f0) * ((x0 + y) / 2 - by_row(self.mean, y))
+        return np.where(last > 0, sums + np.where(inside, partly, 0.0), 0.0)
+
+    @cached_property
+    def half_difference(self) -> Floats:
+        a, b = self.levels[:, :-1], self.levels[:, 1:]
+        of_line = (a + b) / 2 - (a * a + a * b + b * b) / 3
+        return row_sums(np.diff(self.points, axis=1) * of_line)
+
+    def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
+        order = np.tile(np.arange(1.0, count + 1.0), 2)[:, None] * step / (2.0 * math.pi)
+        total, ends = np.zeros((2 * count, self.n)), self.points.T
+        for a, b, mass in zip(ends, ends[1:], np.diff(self.levels, axis=1).T, strict=False):
+            if mass.any():
+                x = step * ((a + b) / 2.0 - middle)
+                total += mass * np.sinc(order * (b - a)) * harmonics(x, count)
+        return total
+
+    def nodes(self) -> tuple[Floats, Floats]:
+        x, weight = np.polynomial.legendre.leggauss(4)
+        place, mass = (x + 1) / 2, np.diff(self.levels, axis=1)[:, :, None]
+        points = self.points[:, :-1, None] + np.diff(self.points, axis=1)[:, :, None] * place
+        return points.reshape(self.n, -1), (mass * weight / 2).reshape(self.n, -1)
+
+
+class Quantiles(Knots):
+    """Quantiles at fixed levels, with a distribution function that is linear between them.
+
+    Of what lies beyond the outer quantiles a forecast gives the probability alone: it stands as an
+    atom at the outer quantile, and `held` moves outcomes from beyond there. So the PIT of such an
+    outcome is uniform below the lowest level, or above the highest, as it is of a calibrated
+    forecast whatever its tails.
+
+    Parameters
+    ----------
+    levels : (q,) array_like
+        In (0, 1), increasing; two at least.
+    values : (n, q) array_like
+        The quantiles, not decreasing in any row.
+    """
+
+    has_atoms, has_tails, by_row = True, False, ("points", "levels", "values")
+    scaled_by = ("crps",)  # the spread of what lies beyond the outer ones is not forecast
+
+    def __init__(self, levels: object, values: object) -> None:
+        self.given = read(levels, "levels", ndim=1)
+        inside, rising = (self.given > 0) & (self.given < 1), np.diff(self.given) > 0
+        if self.given.size < 2 or not inside.all() or not rising.all():
+            rule = "levels must be two or more, between 0 and 1, and increase"
+            raise invalid(rule, shown(self.given.tolist()), "pass levels=[0.05, 0.5, 0.95]")
+        self.values = read(values, "quantiles", ndim=2)
+        if self.values.shape[1] != self.given.size:
+            got = f"{self.values.shape[1]} columns for {self.given.size} levels"
+            raise invalid("quantiles must have a column for each level", got, "pass shape (n, q)")
+        crossing = np.argwhere(np.diff(self.values, axis=1) < 0)
+        if crossing.size:
+            row, k = crossing[0].tolist()
+            (x, y), (a, b) = self.values[row, k : k + 2], self.given[k : k + 2]
+            got = f"{x:.8g} at level {a:g} above {y:.8g} at {b:g} at row {row}"
+            remedy = "np.sort(quantiles, axis=1) repairs them"
+            raise invalid("quantiles must not cross", got, remedy)
+        points = np.pad(self.values, ((0, 0), (1, 1)), mode="edge")
+        self.ends = np.pad(self.given, 1, constant_values=(0, 1))
+        super().__init__(points, self.ends)
+        self.title = f"{self.given.size} quantiles"
+
+    def held(self, y: Floats) -> Floats:
+        low, high = self.support()
+        return np.clip(y, by_row(low, y), by_row(high, y))
+
+    def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return the levels of the quantiles around an outcome.
+
+        Of one that equals quantiles, from below the first to the last of these.
+        """
+        below, up_to = (crps.row_counts(self.values, y, equal=equal) for equal in (False, True))
+        return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
+
+    def attained(self, level: float, *, is_lower: bool = False) -> Floats:
+        """Return the level that is nearest: of others nothing is forecast."""
+        return np.full(self.n, self.given[np.argmin(np.abs(self.given - level))])
+
+    def placed(self, y: Floats, u: Floats) -> Floats:
+        # Where between two quantiles they lie is not forecast: by the PIT, as of redrawn ones.
+        return self.quantile(u)
+
+    def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
+        beyond = np.nextafter(self.values[:, -1], np.inf)
+        return np.where(u > self.given[-1], beyond, self.quantile(u)), self
+
+    def crps_at(self, y: Floats, u: Floats) -> Floats:
+        """Raise NotApplicable: where between two quantiles an outcome lies is not forecast."""
+        reason = "quantiles do not say where between two of them an outcome lies"
+        raise NotApplicable(reason, "use test='pit-ks', or a lens such as 'below-quantile'")
+
+    def fitting_score(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return twice the mean quantile loss, and its slope: nothing is assumed between them."""
+        beyond = y[:, None] - self.values
+        slopes = 2.0 * (self.given - (beyond < 0)) / self.given.size
+        return row_sums(slopes * beyond), row_sums(slopes)
+
+    def stretched(self, factor: float, offset: float) -> Quantiles:
+        return Quantiles(self.given, self.about_mean(self.values, factor, offset))
+
+    def recalibrated(self, levels: Any) -> Quantiles:
+        """Return the same quantiles at other levels."""
+        return Quantiles(levels.cdf(self.given), self.values)
+
+
+class Histogram(Knots):
+    """Probabilities of bins, each spread evenly over its bin.
+
+    Parameters
+    ----------
+    edges : (b + 1,) or (n, b + 1) array_like
+        Increasing.
+    probs : (n, b) array_like
+        Not negative, with sum 1 in each row.
+    """
+
+    by_row = "points", "levels", "edges", "probs"
+
+    def __init__(self, edges: object, probs: object) -> None:
+        self.probs = read(probs, "probs", ndim=2)
+        self.edges = read(edges, "edges", len(self.probs), ndim=2)
+        bins = self.probs.shape[1]
+        if self.edges.shape[1] != bins + 1:
+            got = f"{self.edges.shape[1]} edges for {bins} bins"
+            raise invalid("edges must be one more than the bins", got, "pass both ends of each bin")
+        rising, remedy = np.diff(self.edges, axis=1) > 0, "pass probabilities of bins"
+        check(rising, self.edges[:, 1:], "edges must increase", "sort them")
+        check(self.probs >= 0, self.probs, "probs must not be negative", remedy)
+        total = self.probs.sum(axis=1)
+        check(np.abs(total - 1) <= OFF, total, "probs must sum to 1", "divide each row by its sum")
+        levels = np.cumsum(np.pad(self.probs / total[:, None], ((0, 0), (1, 0))), axis=1)
+        levels[:, -1] = 1.0
+        super().__init__(self.edges, np.minimum(levels, 1.0))
+        self.title = f"histogram of {bins} bins"
+
+    def log_score(self, y: Floats) -> Floats:
+        low, high = (by_row(end, y) for end in self.support())
+        x0, x1, f0, f1 = self._segment(crps.row_counts(self.points, y, equal=True))
+        with np.errstate(divide="ignore"):
+            return -np.log(np.where((y >= low) & (y <= high), (f1 - f0) / (x1 - x0), 0.0))
+
+
+class Members(Knots):
+    """Ensembles: the empirical distributions of members that are equally likely.
+
+    Parameters
+    ----------
+    values : (n, M) array_like
+        The members, in the unit of the outcome.
+    """
+
+    has_atoms, by_row = True, ("points", "levels", "values")
+    scaled_by = ("moments",)  # by the CRPS few members should be wider than is right
+
+    def __init__(self, values: object) -> None:
+        array = as_numbers(values, "members")
+        gone = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool)
+        remedy = "pass as many for each, or drop that row"
+        check(~gone, array, "members must be as many in each row", remedy)
+        self.values = read_only(np.sort(read(array, "members", ndim=2), axis=1))
+        self.size = self.values.shape[1]
+        self.title = f"ensemble of {self.size} members"
+        levels = np.repeat(np.arange(self.size + 1) / self.size, 2)[1:-1]
+        super().__init__(np.repeat(self.values, 2, axis=1), levels)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        return {f"m_{k}": values for k, values in enumerate(self.values.T, 1)}
+
+    def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
+        M = self.size
+        return self.cdf_left(y) * M / (M + 1), (self.cdf(y) * M + 1) / (M + 1)
+
+    def attained(self, level: float, *, is_lower: bool = False) -> Floats:
+        rank = min(max(round(level * (self.size + 1)), 1), self.size)
+        return np.full(self.n, rank / (self.size + 1))
+
+    def drawn_from(self, y: Floats) -> Law:
+        return Members(np.column_stack([self.values, y]))
+
+    def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
+        pool, rank = np.sort(np.column_stack([self.values, y]), axis=1), self._rank(u)
+        rest = np.arange(self.size + 1) != rank[:, None]
+        return pool[np.arange(self.n), rank], Members(pool[rest].reshape(self.n, -1))
+
+    def crps_at(self, y: Floats, u: Floats) -> Floats:
+        """Return the CRPS where the outcome and a member change places, with equal probability."""
+        pool = np.sort(np.column_stack([self.values, y]), axis=1)
+        rank, sums = np.arange(self.size + 1), np.cumsum(pool, axis=1)
+        distance = (2 * rank + 1 - self.size) * pool + sums[:, -1:] - 2 * sums
+        pairs = 0.5 * distance.sum(axis=1, keepdims=True)
+        table = (distance - (pairs - distance) / self.size) / self.size
+        return np.take_along_axis(table, self._rank(u), axis=1)
+
+    def _rank(self, u: Floats) -> Order:
+        return np.asarray(np.minimum((u * (self.size + 1)).astype(np.intp), self.size))
+
+    @cached_property
+    def error_variance(self) -> Floats:
+        """The mean square of y - m for outcomes like the members: the spread has M - 1 degrees."""
+        return np.asarray(self.sd**2 * (self.size + 1) / max(self.size - 1, 1))
+
+    def stretched(self, factor: float, offset: float) -> Members:
+        return Members(self.about_mean(self.values, factor, offset))
+
+    def recalibrated(self, levels: Any) -> Quantiles:
+        """Return the sorted members as quantiles: that all ranks are equally probable says so."""
+        ranks = np.arange(1, self.size + 1) / (self.size + 1)
+        return Quantiles(levels.cdf(ranks), self.values)
