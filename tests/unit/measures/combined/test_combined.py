@@ -125,7 +125,7 @@ def test_value_is_the_weighted_mean_of_the_components(m, kinds):
 
 
 def test_confusions_count_pairs_of_classes():
-    """The running sum is the sum over the table."""
+    """The running sum is the sum over the table, without the hits."""
     context = Context(SURE)
     component, pairs = confusions(context), context.confusions()
     observed = np.zeros((3, 3))
@@ -133,6 +133,7 @@ def test_confusions_count_pairs_of_classes():
     expected = np.sum(np.square(observed - pairs.expected) * pairs.precision)
     value = component.values(context.observed)[0]
     assert value == pytest.approx(expected)
+    assert not pairs.precision[np.arange(pairs.predicted.size), pairs.predicted].any()
 
 
 @pytest.mark.parametrize(
