@@ -5,7 +5,7 @@
 prints rows of docs/studies/portfolio.md for the components of the installed caltest; without
 `--logits`, those of its size.
 
-Errors of calibration are in five sets, the fifth for several classes alone; the page says which
+Errors of calibration are in six sets, the last two for several classes alone; the page says which
 served to choose a portfolio and which to report it. An error is the direction of a tilt: the true
 probabilities are proportional to p exp(s D), and s is such that 2 n KL = 12 over all rows; 36 where
 the direction is drawn for each row and hides from the predictions.
@@ -133,6 +133,20 @@ def one(rows: Rows, k: int) -> Floats:
 def by_top(rows: Rows, table: Floats) -> Floats:
     """Return a row of a table for the predicted class."""
     return table[rows.order[:, 0]]
+
+
+def families(m: int) -> Floats:
+    """Return 1 for pairs of classes of a family: three that follow each other, two of three."""
+    family = np.arange(m) // min(3, m - 1)
+    return 1.0 * (family[:, None] == family)
+
+
+def moved(rows: Rows) -> Floats:
+    """Return the predictions with the most frequent class counted as the next frequent."""
+    out, (first, second) = rows.p.copy(), rows.frequent[:2]
+    out[:, second] += out[:, first]
+    out[:, first] = 0.0
+    return out
 
 
 def entropy(rows: Rows) -> Floats:
@@ -315,6 +329,32 @@ MORE: dict[int, dict[str, Direction]] = {
         "five blocks of the confidence": of(lambda o: signs(o, o.r, 5, 55)),
         "mixture with the tail": mixture(lambda o: o.at(*range(1, o.m)) / (o.m - 1)),
         "hidden: noise on the confidence": of(lambda o: o.rng.normal(size=o.n)),
+    },
+    6: {
+        "smoothed labels": lambda o: -mixture(uniform)(o),
+        "balanced for training": lambda o: np.tile(np.log(o.p.mean(axis=0)), (o.n, 1)),
+        "confusions within families": lambda o: by_top(o, families(o.m) - np.eye(o.m)),
+        "one class taken for another": mixture(moved),
+        "sharpness of half of the classes": lambda o: (
+            o.log * (o.fixed(61).permutation(o.m) < o.m / 2)[o.order[:, :1]]
+        ),
+        "second and third": lambda o: o.at(1, 2),
+        "temperature of the middle": lambda o: o.log * (abs(o.r - 0.5) < 0.2)[:, None],
+        "map near the diagonal": lambda o: (
+            o.log @ (np.eye(o.m) + o.fixed(62).normal(size=(o.m, o.m)) / o.m)
+            + o.fixed(63).normal(size=o.m)
+        ),
+        "levels of families": lambda o: np.tile(
+            families(o.m) @ o.fixed(64).normal(size=o.m), (o.n, 1)
+        ),
+        "surest two fifths": of(lambda o: 1.0 * (o.r > 0.6)),
+        "margin of the first two": of(lambda o: np.log(o.c) - np.log(np.sort(o.p)[:, -2]) - 1),
+        "flat behind the first": lambda o: -o.log * (1 - o.at(0)),
+        "one against the rest": lambda o: np.log1p(-o.p),
+        "waves against each other": of(
+            lambda o: np.sin(4 * np.pi * o.r) * np.sign(o.top % 2 - 0.5)
+        ),
+        "hidden: drift of the confidence": of(lambda o: o.rng.permutation(o.n) / o.n - 0.5),
     },
 }
 

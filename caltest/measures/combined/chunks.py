@@ -16,9 +16,16 @@ from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined import component
 from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
-from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
+from caltest.measures.combined.context import (
+    CELLS,
+    LEAST_LOG,
+    RANKS,
+    pair_precision,
+    ranks_of,
+    variance_edges,
+)
 from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
-from caltest.measures.combined.one_event import EventCells
+from caltest.measures.combined.one_event import EventCells, HitRows
 from caltest.measures.combined.tails import (
     SCALE,
     parameters_of,
@@ -185,12 +192,12 @@ class Taken:
 
 
 class TakenPairs(Taken):
-    """The squared standardised differences of pairs (predicted class, class), added up."""
+    """The squared differences of pairs (predicted class, class), times a precision, added up."""
 
     def __init__(self, totals: PortfolioTotals) -> None:
         expected = totals.expected("p top")
-        self.precision = 1.0 / (totals.expected("v top") + 2.0 * STEADY)
         self.predicted = np.arange(totals.m)
+        self.precision = pair_precision(totals.expected("v top"), self.predicted, STEADY)
         self.seen = totals.by_label.confusions[0]
         gaps = totals.by_label.confusions - expected
         super().__init__(np.einsum("bak,bak,ak->b", gaps, gaps, self.precision))
@@ -223,6 +230,8 @@ class TakenCurves(Taken):
 
 class HitCells(EventCells):
     """Cells of the confidence; the event is that the predicted class is right."""
+
+    too_extreme = HitRows.too_extreme
 
     def __init__(self, totals: PortfolioTotals) -> None:
         some = totals.whole["line n"] > 0

@@ -437,8 +437,9 @@ def combined(
     .. math:: C = \log \frac{\sum_k w_k / p_k}{\sum_k w_k},
 
     minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
-    component, less :math:`\log K`. The weights are 1; of the
-    temperature, and of level and slope of the confidence, 2. Where the classes are ordered
+    component, less :math:`\log K`. The weights are 1, and 2 of the temperature; of several classes
+    also 2 of frequencies, levels and slopes of the classes, of ranks, and of the narrow kernel of
+    the confidence, and 0.5 of what these find too. Where the classes are ordered
     (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
     those of the confidence; of level, slope and curve of the order the weights are 2. Forecasts of
     numbers have components of bias, spread (both of weight 2), skewness, tails, of these along mean

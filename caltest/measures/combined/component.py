@@ -416,9 +416,13 @@ def class_slopes(source: Source) -> Component:
 
 
 def top_temperatures(source: Source) -> Component:
-    """Sum over predicted classes of the squared scores of the temperature of their rows."""
+    """Sum over predicted classes of the squared scores of the temperature of their rows, over sd.
+
+    Over the variance, classes that hardly occur would be as loud as those of many rows.
+    """
     sums, variance, predicted = source.top_temperatures()
-    precision = ratio(np.ones(variance.size), variance + STEADY * variance.sum() / source.n)
+    sd = np.sqrt(variance + STEADY * variance.sum() / source.n)
+    precision = ratio(np.ones(variance.size), sd)
 
     def finding() -> Finding:
         scores = observed_sums(source, sums)
@@ -453,7 +457,7 @@ def class_curves(source: Source) -> Component:
 
 
 def confusions(source: Source) -> Component:
-    """Sum over pairs (predicted class, class) of the squared standardised differences."""
+    """Sum over pairs of a predicted and another class of squared, damped differences."""
     pairs = source.confusions()
 
     def finding() -> Finding:
@@ -508,16 +512,17 @@ BINARY = (
 )
 SEVERAL = (
     Kind("temperature", "temperature", temperature, weight=2.0),
-    Kind("class-frequencies", "class frequencies", class_frequencies),
-    Kind("class-slopes", "class-wise levels and slopes", class_slopes),
-    Kind("class-curves", "class-wise KS, maximum", class_curves),
-    Kind("confusions", "confusions", confusions),
-    Kind("top-temperatures", "temperatures of predicted classes", top_temperatures),
-    Kind("confidence-line", "confidence, level and slope", line, "confidence", weight=2.0),
+    Kind("class-frequencies", "class frequencies", class_frequencies, weight=2.0),
+    Kind("class-slopes", "class-wise levels and slopes", class_slopes, weight=2.0),
+    Kind("class-curves", "class-wise KS, maximum", class_curves, weight=0.5),
+    Kind("confusions", "confusions", confusions, weight=0.5),
+    Kind("top-temperatures", "temperatures of predicted classes", top_temperatures, weight=0.5),
+    Kind("confidence-temperature", "confidence, temperature", temperature, "confidence", 0.5),
+    Kind("confidence-line", "confidence, level and slope", line, "confidence"),
     Kind("confidence-tenths", "confidence, tenths of the rows", tenths, "confidence"),
     Kind("confidence-waves", "confidence, waves", waves, "confidence"),
-    Kind("confidence-fine", "confidence, very narrow kernel over ranks", fine, "confidence"),
-    Kind("ranks", "ranks of the label", ranks),
-    Kind("surprise", "improbable outcomes", surprise),
+    Kind("confidence-fine", "confidence, very narrow kernel over ranks", fine, "confidence", 2.0),
+    Kind("ranks", "ranks of the label", ranks, weight=2.0),
+    Kind("surprise", "improbable outcomes", surprise, weight=0.5),
     Kind("skce", "SKCE", kernel_error),
 )

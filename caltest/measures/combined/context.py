@@ -29,7 +29,7 @@ FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability
 CELLS = 32  # steps of the partial sums of a class
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
-RANKS = 3  # the last of them takes all classes beyond
+RANKS = 4  # the last of them takes all classes beyond
 LANDMARKS = 64  # predictions whose kernel functions are the features
 PAIRS = 300  # rows between which the median distance is taken
 LEAST_WIDTH = 1e-3  # of a bandwidth: predictions that are nearly equal are treated as such
@@ -343,7 +343,7 @@ class ClassCurves:
 
 
 class ConfusionSums:
-    """The squared standardised differences of pairs (predicted class, class), added up.
+    """The squared differences of pairs (predicted class, class), times a precision, added up.
 
     All m^2 pairs would be 3 GB at m = 20,000: only those of classes that some row predicts.
     """
@@ -357,7 +357,7 @@ class ConfusionSums:
             p, w = rows.probs[own], rows.weight[own]
             self.expected[a] = w @ p
             variance[a] = np.square(w) @ (p * (1 - p))
-        self.precision = 1.0 / (variance + 2.0 * rows.steady)
+        self.precision = pair_precision(variance, self.predicted, rows.steady)
 
     def of(self, observed: Labels) -> Floats:
         weight = self.rows.weight
@@ -377,6 +377,18 @@ class ConfusionSums:
         pairs = self.top * self.rows.m + self.rows.labels
         counted = np.bincount(pairs, self.rows.weight, self.expected.size)
         return np.asarray(counted.reshape(self.expected.shape), np.float64)
+
+
+def pair_precision(variance: Floats, predicted: Ints, steady: float) -> Floats:
+    """Return what the squared differences of pairs (predicted class, class) are multiplied by.
+
+    Beside that of a pair stands the mean variance of all, so that very many rare ones do not drown
+    the others. Hits are no confusions: components of the confidence have them.
+    """
+    share = max(np.count_nonzero(variance.sum(axis=1)), 1) * variance.shape[1]
+    out = 1.0 / (variance + max(float(variance.sum()) / share, steady))
+    out[np.arange(predicted.size), predicted] = 0.0
+    return np.asarray(out)
 
 
 def variance_edges(p: Floats, variance: Floats, count: int = CELLS) -> Floats:

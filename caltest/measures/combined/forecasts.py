@@ -400,7 +400,8 @@ def spread(rows: ForecastContext) -> Component:
 def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: str) -> Component:
     def finding() -> Finding:
         found, usual = rows.moment(degree), 3.0 * (degree == 4)
-        text = f"outcomes {words[found > usual]} ({name} {found:.3g} of the normal scores"
+        digits = 3 if abs(found - usual) >= 0.01 else 5
+        text = f"outcomes {words[found > usual]} ({name} {found:.{digits}g} of the normal scores"
         return Finding(f"{text}, not {usual:g})", found, f"{name} of normal scores")
 
     return _score(rows, degree, finding, value=_damped)

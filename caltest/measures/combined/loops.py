@@ -142,7 +142,7 @@ class LabelSums(NamedTuple):
         Labels that are predicted, by the cell of the confidence.
     curves : (B, m, cells) array
         Labels of each class by the cell of its probability.
-    places : (B, 3) array
+    places : (B, R) array
         Labels by their rank.
     """
 
@@ -169,7 +169,7 @@ def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
         for b in range(labels.shape[0]):
             row, logs, pairs = labels[b, some], sums.logs[b], sums.confusions[b]
             warm, hit, curve = sums.temperatures[b], sums.hits[b], sums.curves[b]
-            total = second = 0
+            total, place = 0, sums.places[b]
             count = moved_rows(row, top, moved)
             for i in moved[:count]:
                 k, a = row[i], top[i]
@@ -183,11 +183,9 @@ def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
                 hit[line[i]] -= 1
                 curve[k, cells[i, k]] += 1
                 curve[a, cells[i, a]] -= 1
-                second += ranks[i, k] == 1
+                place[ranks[i, k]] += 1
             sums.roots[b] += total
-            sums.places[b, 0] -= count
-            sums.places[b, 1] += second
-            sums.places[b, 2] += count - second
+            place[0] -= count
 
 
 @njit()

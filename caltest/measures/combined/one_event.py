@@ -267,6 +267,11 @@ class OneEvent:
 class HitRows(OneEvent):
     """Rows in ascending order of the confidence; the event is that the predicted class is right."""
 
+    too_extreme = (
+        "log odds of the confidence too extreme",
+        "log odds of the confidence not extreme enough",
+    )
+
     def __init__(self, top: Labels, p: Floats, weight: Floats, labels: Ints) -> None:
         self.rank = order = np.argsort(p, kind="stable")
         self.top, ordered = top[order], p[order]

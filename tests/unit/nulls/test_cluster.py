@@ -127,7 +127,7 @@ def test_score_of_both_coefficients_is_that_of_a_loop():
 def test_components_have_the_value_of_the_labels(m):
     """Those that are not over a robust error are in proportion to the statistics of labels."""
     p = ct.datasets.generative_model("M2", n=60, m=m, rng=0).with_clusters(np.arange(60) // 4)
-    robust = {"temperature", "level", "surprise"}
+    robust = {"temperature", "confidence-temperature", "level", "surprise"}
     ratios = {}
     for seed in (0, 1):
         labels = np.random.default_rng(seed).integers(0, m, 60)

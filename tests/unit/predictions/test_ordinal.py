@@ -160,7 +160,7 @@ def test_ordinal_hosmer_lemeshow_is_that_of_equal_groups():
 
 def test_default_sees_the_order():
     """A shift of all thresholds is told in class numbers; without the order it takes more rows."""
-    data = ordered(300, shift=0.45, seed=5)
+    data = ordered(300, shift=0.35, seed=5)
     result = ct.test_calibration(data, rng=1)
     plain = ct.test_calibration(data.probs, data.labels, rng=1)
     (level,) = [row for row in result.components if row.test == "order-level"]

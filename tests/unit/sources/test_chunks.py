@@ -97,7 +97,7 @@ def test_what_the_features_leave_out_is_printed():
 
 
 def test_components_are_those_of_the_rows():
-    """All twelve, with their findings; the SKCE is that of other features, times n - 1."""
+    """All, with their findings; the SKCE is that of other features, times n - 1."""
     data = frame(2000, power=0.8)
     options = ASKED | {"test": "combined"}
     by_rows = calibration_test(None, data, **options | {"engine": "rows"}, rng=1)
@@ -106,6 +106,7 @@ def test_components_are_those_of_the_rows():
     found = {row.test: row for row in result.components}
     assert set(found) == set(expected)
     in_cells = {
+        "confidence-temperature",
         "confidence-line",
         "confidence-tenths",
         "confidence-waves",

@@ -96,17 +96,16 @@ def test_log_mean_exp_does_not_overflow():
 
 
 @pytest.mark.parametrize(("m", "kinds"), [(2, BINARY), (3, SEVERAL)])
-def test_value_is_the_mean_of_the_components_and_the_commonest_count_twice(m, kinds):
-    """The temperature, and level and slope of the confidence."""
+def test_value_is_the_weighted_mean_of_the_components(m, kinds):
+    """The log of the mean of 1 / p, each component with its weight."""
     data = ct.datasets.generative_model("M1", n=100, m=m, rng=1)
-    reciprocals = {k.key: np.exp(ct.measures.combined(data, components=k.key)) for k in kinds}
-    twice = [reciprocals[key] for key in ("temperature", "confidence-line") if key in reciprocals]
-    every = [*reciprocals.values(), *twice]
-    assert ct.measures.combined(data) == pytest.approx(np.log(np.mean(every)), rel=1e-12)
+    reciprocals = [np.exp(ct.measures.combined(data, components=k.key)) for k in kinds]
+    mean = np.average(reciprocals, weights=[k.weight for k in kinds])
+    assert ct.measures.combined(data) == pytest.approx(np.log(mean), rel=1e-12)
 
 
 def test_confusions_count_pairs_of_classes():
-    """The running sum is the sum over the table."""
+    """The running sum is the sum over the table, without the hits."""
     context = Context(SURE)
     component, pairs = confusions(context), context.confusions()
     observed = np.zeros((3, 3))
@@ -114,6 +113,7 @@ def test_confusions_count_pairs_of_classes():
     expected = np.sum(np.square(observed - pairs.expected) * pairs.precision)
     value = component.values(context.observed)[0]
     assert value == pytest.approx(expected)
+    assert not pairs.precision[np.arange(pairs.predicted.size), pairs.predicted].any()
 
 
 @pytest.mark.parametrize(
