@@ -557,7 +557,7 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     >>> from caltest.results.wording import badge
     >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
     >>> badge(result).message
-    'no evidence against (p = 0.73)'
+    'no evidence against (p = 0.78)'
     """
     rows, p = result.tests, result.pvalue
     claim = claim_of(rows[0]) if rows else CALIBRATION
