@@ -144,8 +144,9 @@ def weighted_cells(
         \sum w^4 p (1 - p)(1 - 6 p (1 - p)),
 
     where weights differ within a class and :math:`(\sum w^2 p (1 - p))^2 / \sum w^4 p (1 - p)`,
-    which is the variance of the number of events where they do not, is above 5. Where there are
-    more than 2^20 to redraw, two or four neighbouring classes become one.
+    which is the variance of the number of events where they do not, is above 5: as many of the
+    lightest as that holds for, the others by themselves. Where there are more than 2^20 to redraw,
+    two or four neighbouring classes become one.
 
     Parameters
     ----------
@@ -199,19 +200,18 @@ def weighted_cells(
     }
     cell = np.repeat(np.arange(first.size), np.diff(np.append(first, n.size)))
     equal = sums["light"] == sums["heavy"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.square(add(noise, first)) / add(ratio * noise, first)
-    together = (effective > SUMMED) & ~np.logical_and.reduceat(equal, first)
+    together = _summed(noise, ratio, first, cell, equal)
     shift = 0
     while True:
-        new = (np.diff(sums["u"] >> shift) != 0) & ~together[cell[1:]]
+        new = (np.diff(sums["u"] >> shift) != 0) & ~together[1:]
+        new |= np.diff(together) != 0
         start = np.flatnonzero(np.append(True, (np.diff(cell) != 0) | new))
         if start.size <= MOST or shift == COARSEST:
             break
         shift += 1
 
     total = partial(add, indices=start)
-    is_one, rows, mean, spreads = together[cell[start]], total(n), total(expected), total(variance)
+    is_one, rows, mean, spreads = together[start], total(n), total(expected), total(variance)
     masses, centres, noises = total(mass), total(centre), total(noise)
     weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)
     same = equal[start] & (np.diff(np.append(start, n.size)) == 1)
@@ -245,3 +245,15 @@ def weighted_cells(
         ratio=1.0 + 2.0**shift / CLASSES,
     )
     return arrays, weights
+
+
+def _summed(noise: Floats, ratio: Floats, first: Ints, cell: Ints, equal: Flags) -> Flags:
+    """Return which classes are redrawn together: the lightest of each cell, as many as suffice."""
+    number, light = np.arange(noise.size), []
+    for values in (noise, ratio * noise):
+        sums = np.cumsum(values)
+        light.append(sums - np.append(0.0, sums)[first][cell])
+    last = np.where(np.square(light[0]) > SUMMED * light[1], number, -1)
+    last = np.maximum.reduceat(last, first)
+    last[np.logical_and.reduceat(equal, first)] = -1
+    return np.asarray(number <= last[cell])
