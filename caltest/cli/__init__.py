@@ -1,7 +1,6 @@
 """The command line, one file per command. No mathematics here."""
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,8 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     if arguments is None:  # a process of its own, where all but a little of what is made stays
         gc.set_threshold(1_000_000)
-        # Large work has threads of its own; those of a small product would wait in a loop.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # scikit-learn imports it for one function; it takes longer than all of caltest.
         sys.modules.setdefault("scipy.stats", _Later("scipy.stats"))
     try:

@@ -156,8 +156,9 @@ def map_threads(
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Look for the BLAS libraries once: it takes a millisecond."""
+def _controller(*, has_scipy: bool) -> ThreadpoolController:
+    """Look for the BLAS libraries: once, it takes a millisecond, and when SciPy brings its own."""
+    del has_scipy
     return ThreadpoolController()
 
 
@@ -170,7 +171,8 @@ class _OneBlasThread:
     def __enter__(self) -> None:
         with self.lock:
             if not self.inside:
-                self.limit = _controller().limit(limits=1, user_api="blas")
+                found = _controller(has_scipy="scipy.linalg._fblas" in sys.modules)
+                self.limit = found.limit(limits=1, user_api="blas")
             self.inside += 1
 
     def __exit__(self, *_: object) -> None:
