@@ -381,11 +381,13 @@ def test_calibration(
         is_default=test is None and not note,
         **settings,
     )
-    with threads(checks.check_jobs(n_jobs)):
-        source, way = choose(engine, asked)
-        if way is not None:
+    jobs = checks.check_jobs(n_jobs)
+    source, way = choose(engine, asked)
+    if way is not None:
+        with threads(jobs):
             return way.run(asked)
-        predictions, keys = read(given, source)
+    predictions, keys = read(given, source)  # a model predicts with all threads that it has
+    with threads(jobs):
         return RowsInMemory(predictions, None if by is None else keys).run(asked)
 
 

@@ -1,12 +1,15 @@
 """Threads give the results of a loop, in order."""
 
+import importlib
 import threading
 import time
 
 import joblib
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+import caltest
 from caltest.numerics.loops import map_threads, one_blas_thread, threads
 
 pytestmark = pytest.mark.loops
@@ -85,6 +88,25 @@ def test_who_leaves_last_gives_blas_its_threads_back():
     assert {pool["num_threads"] for pool in _blas_pools()} == {1}
     other.__exit__(None, None, None)
     assert [pool["num_threads"] for pool in _blas_pools()] == before
+
+
+def test_a_model_predicts_with_all_threads_that_blas_has():
+    """And the test of its predictions runs with one."""
+    importlib.import_module("scipy.linalg")  # has a BLAS of its own
+    before, found = {pool["num_threads"] for pool in _blas_pools()}, []
+
+    class Model:
+        def predict_proba(self, X):
+            found.append({pool["num_threads"] for pool in _blas_pools()})
+            return np.full((len(X), 2), 0.5)
+
+    def half(probs, labels):
+        found.append({pool["num_threads"] for pool in _blas_pools()})
+        return 0.5
+
+    caltest.test_calibration(Model(), np.zeros((9, 1)), [0, 1] * 4 + [0], test=half, n_resamples=9)
+    assert found[0] == before
+    assert all(some == {1} for some in found[1:])
 
 
 def _blas_pools():
