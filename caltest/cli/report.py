@@ -191,8 +191,10 @@ def report(
         needs_rows = grades or segments or design or cluster or recalibrate or tolerance is not None
         tests: list[Any] | None = _keys(test)
         if design is not None:
+            from caltest.reporting.forecasts import USUAL
+
             combined: Any = caltest.measures.REGISTRY["combined"]
-            others = tests or ["pit-ks", "crps", "log-score"]
+            others = tests or [key for key, _ in USUAL[1:] if file.forecasts]
             tests = [combined(design=file.by_name(design, "--design")), *others]
         if (engine == "cells" or not (needs_rows or file.forecasts)) and file.lies(
             engine, on_error

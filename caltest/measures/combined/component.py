@@ -418,7 +418,7 @@ def class_slopes(source: Source) -> Component:
 def top_temperatures(source: Source) -> Component:
     """Sum over predicted classes of the squared scores of the temperature of their rows, over sd.
 
-    Over the variance, classes that hardly occur would be as loud as those of many rows.
+    Over the variance, classes that hardly occur would count as much as those of many rows.
     """
     sums, variance, predicted = source.top_temperatures()
     sd = np.sqrt(variance + STEADY * variance.sum() / source.n)

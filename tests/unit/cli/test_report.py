@@ -152,3 +152,11 @@ def test_design_of_forecasts(caltest, tmp_path):
     assert caltest("report", str(tmp_path / "*.csv"), *named[:6], *own).status == 0
     refused = caltest("report", path, *named[:6], *own, "--engine", "chunks")
     assert "engine has no effect in a report on forecasts" in refused.err
+
+
+def test_design_of_classes_is_refused_by_its_own_reason(refused, tmp_path):
+    """Not by a test of forecasts that nobody asked for."""
+    path = tmp_path / "rows.csv"
+    path.write_text("p,label,x\n" + "0.2,0,1\n0.7,1,2\n" * 20)
+    asked = path, "--label", "label", "--design", "x", "-o", tmp_path / "page.html"
+    assert "--design of the default test is of forecasts" in refused("report", *asked)
