@@ -86,8 +86,8 @@ class PortfolioTotals:
         check_memory(size * m * max(m, CELLS), counted, most=MOST)
         self.kernel = FeatureTotals(grid.features, m, size)
         self.grid, self.m, self.ranks = grid, m, min(RANKS, m)
-        shapes: list[tuple[int, ...]] = [(m,), (), (m,), (m, m), (grid.line.size + 1,)]
-        shapes += [(m, CELLS), (self.ranks,)]
+        line = (grid.line.size + 1,)
+        shapes = [line, (), (m,), (m, m), line, (m, CELLS), (self.ranks,)]
         self.moved = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
         self.whole: dict[str, Ints] = {}
 
@@ -123,7 +123,7 @@ class PortfolioTotals:
         fixed = np.rint(tables).astype(np.int64)
         own, first = fixed[at, top], np.zeros_like(top)
         for name, shape, where, values in (
-            ("spread", m, top, _whole(spread)),
+            ("spread", length, line, _whole(spread)),
             ("line", length, line, _whole(confidence)),
             ("line v", length, line, _whole(confidence * (1.0 - confidence))),
             ("curves", m * CELLS, flat, _whole(probs.ravel())),
@@ -132,7 +132,7 @@ class PortfolioTotals:
             ("line n", length, line, 1),
             ("curves n", m * CELLS, flat, 1),
             # What is added where each label is the predicted class.
-            ("top temperatures", m, top, own[:, 0]),
+            ("top temperatures", length, line, own[:, 0]),
             ("top roots", 1, first, own[:, 1]),
             ("top logs", m, top, own[:, 2]),
             ("top confusions", (m, m), (top, top), 1),
@@ -263,7 +263,7 @@ class ChunkSums:
     def __init__(self, totals: PortfolioTotals, bound: CombinedChunks) -> None:
         self.totals, self.names, self.mass, self.n = totals, bound.names, bound.n, bound.n
         self.rows = bound.rows
-        self.of, self.temperatures = totals.expected, totals.by_label.temperatures / UNIT
+        self.of, self.scores = totals.expected, totals.by_label.temperatures / UNIT
         self.hits = HitCells(totals)
         self.confusions_of = totals.by_label.confusions
         self.variances = self.of("v")
@@ -277,17 +277,24 @@ class ChunkSums:
 
     def temperature(self) -> tuple[Taken, float]:
         """Return the score of the temperature, and its standard deviation."""
-        return Taken(self.temperatures.sum(axis=1)), float(np.sqrt(self.of("spread").sum()))
+        return Taken(self.scores.sum(axis=1)), float(np.sqrt(self.of("spread").sum()))
 
-    def top_temperatures(self) -> tuple[Taken, Floats, Ints]:
-        """Return that score of the rows of each predicted class, its variances, and the classes."""
-        return Taken(self.temperatures), self.of("spread"), np.arange(self.totals.m)
+    @cached_property
+    def place(self) -> Floats:
+        """The middles of the cells of the confidence, as shares of the rows."""
+        return component.middles(self.totals.whole["line n"])
 
-    def correcting_temperature(self) -> tuple[float, str]:
+    def temperatures(self) -> tuple[Taken, Floats, Floats]:
+        """Return that score by cells of the confidence, its variances, and their middles."""
+        return Taken(self.scores), self.of("spread"), self.place
+
+    def correcting_temperature(self, low: float = 0.0, high: float = 1.0) -> tuple[float, str]:
         """Return that of the rows, or the first step of Newton's method, and how to call it."""
         if self.rows is not None:
-            return self.rows.correcting_temperature()  # type: ignore[no-any-return]
-        beta = 1.0 + float(self.temperatures[0].sum() / self.of("spread").sum())
+            return self.rows.correcting_temperature(low, high)  # type: ignore[no-any-return]
+        some = (self.place >= low) & (self.place < high)
+        score, spread = self.scores[0, some].sum(), self.of("spread")[some].sum()
+        beta = 1.0 + float(component.ratio(score, spread))
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
 
     def frequencies(self) -> Taken:

@@ -12,7 +12,7 @@ import numpy as np
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, reordered
 from caltest.numerics import joint
-from caltest.types import Codes, Floats
+from caltest.types import Codes, Floats, Ints
 
 if TYPE_CHECKING:
     from caltest.measures.combined.one_event import OneEvent
@@ -218,6 +218,12 @@ def farthest(where: str, mean: float, share: float, estimate_name: str) -> Findi
     return Finding(text, float(share - mean), estimate_name, in_words=False)
 
 
+def middles(rows: Ints) -> Floats:
+    """Return the shares of all rows that are below the middle of each cell."""
+    upto = np.cumsum(rows)
+    return np.asarray((upto - 0.5 * rows) / upto[-1])
+
+
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
     """Divide; where the denominator is 0 the numerator stays."""
     return np.asarray(numerator / np.where(np.asarray(denominator) > 0, denominator, 1.0))
@@ -226,6 +232,23 @@ def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
 def inverse(covariance: Floats) -> Floats:
     """Return the pseudo-inverse of a covariance matrix."""
     return np.asarray(np.linalg.pinv(covariance, rcond=1e-9, hermitian=True))
+
+
+def orthonormal(functions: Floats, v: Floats) -> Floats:
+    """Return the functions (J, n), orthonormal under v; 0 where those before determine one.
+
+    They take the place of those that are given, where these lie side by side.
+    """
+    out = np.ascontiguousarray(functions)
+    for j, given in enumerate(out):
+        f, whole = given, float(v @ np.square(given))
+        for _ in range(2):  # twice is enough (Kahan)
+            along = out @ (v * f)
+            along[j:] = 0.0
+            f = f - along @ out
+        size = float(v @ np.square(f))
+        out[j] = f / np.sqrt(size) if size > 1e-10 * max(whole, 1e-300) else 0.0
+    return out
 
 
 def correcting_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
@@ -415,27 +438,21 @@ def class_slopes(source: Source) -> Component:
     return Component(source, sums, lambda sums: np.square(ratio(sums, sd)).sum(axis=1), finding)
 
 
-def top_temperatures(source: Source) -> Component:
-    """Sum over predicted classes of the squared scores of the temperature of their rows, over sd.
+def by_confidence(source: Source) -> Component:
+    """Squared scores of a temperature, and of one that rises or falls along the confidence.
 
-    Over the variance, classes that hardly occur would count as much as those of many rows.
+    It does so along half a wave over the ranks of the rows, taken at the middles of cells.
     """
-    sums, variance, predicted = source.top_temperatures()
-    sd = np.sqrt(variance + STEADY * variance.sum() / source.n)
-    precision = ratio(np.ones(variance.size), sd)
+    sums, spread, place = source.temperatures()
+    slopes = orthonormal(np.cos(np.pi * np.arange(2)[:, None] * place), spread)
 
     def finding() -> Finding:
-        scores = observed_sums(source, sums)
-        j = int(np.argmax(np.square(scores) * precision))
-        if variance[j] <= 0.0:
-            return NO_TEMPERATURE
-        found = 1.0 / min(max(1.0 + float(scores[j] / variance[j]), 0.05), 20.0)
-        word = source.too_extreme[found <= 1]
-        where = f"where {source.names[predicted[j]]} is predicted"
-        text = f"farthest are rows {where}: {word}, a temperature of about {found:.3g}"
-        return Finding(text, found, "temperature there", in_words=False)
+        other, _ = source.correcting_temperature(0.0, 0.5)
+        surer, named = source.correcting_temperature(0.5, 1.0)
+        text = f"{named} {surer:.3g} for the surer half of the rows, {other:.3g} for the other"
+        return Finding(text, surer, "temperature of the surer half", in_words=False)
 
-    return Component(source, sums, lambda sums: np.square(sums) @ precision, finding)
+    return Component(source, sums, lambda sums: np.square(sums @ slopes.T).sum(axis=1), finding)
 
 
 def class_curves(source: Source) -> Component:
@@ -516,7 +533,7 @@ SEVERAL = (
     Kind("class-slopes", "class-wise levels and slopes", class_slopes, weight=2.0),
     Kind("class-curves", "class-wise KS, maximum", class_curves, weight=0.5),
     Kind("confusions", "confusions", confusions, weight=0.5),
-    Kind("top-temperatures", "temperatures of predicted classes", top_temperatures, weight=0.5),
+    Kind("temperature-by-confidence", "temperature along the confidence", by_confidence),
     Kind("confidence-temperature", "confidence, temperature", temperature, "confidence", 0.5),
     Kind("confidence-line", "confidence, level and slope", line, "confidence"),
     Kind("confidence-tenths", "confidence, tenths of the rows", tenths, "confidence"),

@@ -28,6 +28,7 @@ from caltest.types import Codes, Events, Floats, Hashes, Ints, Labels, Order
 FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability
 CELLS = 32  # steps of the partial sums of a class
+STEPS = 64  # of the confidence
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
 RANKS = 4  # the last of them takes all classes beyond
 LANDMARKS = 64  # predictions whose kernel functions are the features
@@ -82,8 +83,7 @@ class Context:
     @cached_property
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
-        confidence = np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
-        return HitRows(self.top.astype(self.dtype), confidence, self.weight, self.labels)
+        return HitRows(self.top.astype(self.dtype), self.confidence, self.weight, self.labels)
 
     @property
     def observed(self) -> Labels:
@@ -114,6 +114,11 @@ class Context:
     def top(self) -> Codes:
         """The predicted class of each row."""
         return np.asarray(np.argmax(self.probs, axis=1))
+
+    @cached_property
+    def confidence(self) -> Floats:
+        """The probability of that class, (n,)."""
+        return np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
 
     @cached_property
     def gaps(self) -> Floats:
@@ -159,23 +164,34 @@ class Context:
         is_certain = own.sum() <= ROUNDING * float(self.weight @ self.weight)
         return np.zeros(self.n) if is_certain else np.asarray(own)
 
-    def top_temperatures(self) -> tuple[Summing, Floats, Ints]:
-        """Return that score of the rows of each predicted class, its variances, and the classes."""
-        predicted, top = np.unique(self.top, return_inverse=True)
-        table, size = self.centred_logs, predicted.size
-        places = np.broadcast_to(top[:, None], table.shape)
+    @cached_property
+    def steps(self) -> tuple[Ints, Floats]:
+        """The cell of the confidence of each row, and the middles of cells as shares of rows."""
+        edges = np.unique(variance_edges(self.confidence, np.ones(self.n), STEPS))
+        cell = np.searchsorted(edges, self.confidence)
+        return cell, component.middles(np.bincount(cell, minlength=edges.size + 1))
+
+    def temperatures(self) -> tuple[Summing, Floats, Floats]:
+        """Return that score by cells of the confidence, its variances, and their middles."""
+        (cell, place), table = self.steps, self.centred_logs
+        places = np.broadcast_to(cell[:, None], table.shape)
 
         def signed(function: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
-            return residual_sums.of_cells(top, own, size, function)
+            return residual_sums.of_cells(cell, own, place.size, function)
 
-        sums = Summing(lambda labels: placed_sums(labels, places, table, size), signed)
-        return sums, np.asarray(np.bincount(top, self.spread, size), np.float64), predicted
+        sums = Summing(lambda labels: placed_sums(labels, places, table, place.size), signed)
+        return sums, np.asarray(np.bincount(cell, self.spread, place.size), np.float64), place
 
-    def correcting_temperature(self) -> tuple[float, str]:
-        """Return the temperature that corrects the probabilities, and how to call it."""
+    def correcting_temperature(self, low: float = 0.0, high: float = 1.0) -> tuple[float, str]:
+        """Return the temperature that corrects the probabilities, and how to call it.
+
+        Of the rows in cells of the confidence with middles from low to high.
+        """
+        cell, place = self.steps
+        weight = self.weight * ((place >= low) & (place < high))[cell]
         # No temperature changes outcomes of probability 0.
-        weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
+        weight = weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
         return component.correcting_temperature(self.log_probs, self.labels, weight), "temperature"
 
     def by_label(self, table: Floats) -> Summing:

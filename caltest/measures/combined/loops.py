@@ -112,7 +112,7 @@ class LabelRows(NamedTuple):
     Attributes
     ----------
     tables : (c, m, 3) array
-        What goes to `temperatures` of the predicted class, to `roots`, and to `logs` of the class.
+        What goes to `temperatures` of the cell of the confidence, `roots`, and `logs` of the class.
     top : (c,) array
         The predicted class.
     line : (c,) array
@@ -133,9 +133,11 @@ class LabelSums(NamedTuple):
 
     Attributes
     ----------
-    temperatures, logs : (B, m) array
-        By predicted class, and by class.
+    temperatures : (B, L) array
+        By the cell of the confidence.
     roots : (B,) array
+    logs : (B, m) array
+        By class.
     confusions : (B, m, m) array
         Labels by predicted class and class.
     hits : (B, L) array
@@ -174,7 +176,7 @@ def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
             for i in moved[:count]:
                 k, a = row[i], top[i]
                 own, less = tables[i, k], tables[i, a]
-                warm[a] += own[0] - less[0]
+                warm[line[i]] += own[0] - less[0]
                 total += own[1] - less[1]
                 logs[k] += own[2]
                 logs[a] -= less[2]

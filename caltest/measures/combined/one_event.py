@@ -192,7 +192,7 @@ class OneEvent:
         By default they are level, slope and curvature on the log odds.
         """
         powers = np.vander(self.log_odds, 3, increasing=True).T
-        slopes = orthonormal(powers if functions is None else functions, self.noise)
+        slopes = component.orthonormal(powers if functions is None else functions, self.noise)
         slopes *= self.scale
 
         def of(observed: Observed) -> Floats:
@@ -327,20 +327,3 @@ def log_odds(p: Floats) -> Floats:
     """Return log p / (1 - p), of p within [1e-15, 1 - 1e-15]."""
     inside = np.clip(p, LEAST_PROB, 1 - LEAST_PROB)
     return np.asarray(np.log(inside) - np.log1p(-inside))
-
-
-def orthonormal(functions: Floats, v: Floats) -> Floats:
-    """Return the functions (J, n), orthonormal under v; 0 where those before determine one.
-
-    They take the place of those that are given, where these lie side by side.
-    """
-    out = np.ascontiguousarray(functions)
-    for j, given in enumerate(out):
-        f, whole = given, float(v @ np.square(given))
-        for _ in range(2):  # twice is enough (Kahan)
-            along = out @ (v * f)
-            along[j:] = 0.0
-            f = f - along @ out
-        size = float(v @ np.square(f))
-        out[j] = f / np.sqrt(size) if size > 1e-10 * max(whole, 1e-300) else 0.0
-    return out

@@ -16,10 +16,11 @@ from caltest.measures.combined.component import (
     confusions,
     correcting_temperature,
     kernel_error,
+    orthonormal,
     surprise,
 )
 from caltest.measures.combined.context import Context
-from caltest.measures.combined.one_event import log_odds, orthonormal
+from caltest.measures.combined.one_event import log_odds
 from caltest.measures.combined.tails import TailScale
 from caltest.numerics.joint import log_mean_exp
 from caltest.numerics.labels import resample_keys
