@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -158,7 +158,8 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     any sizes, and for others valid as the number of clusters grows. Where there are no more than B
     + 1 vectors of signs, all of them take the place of random ones. Where few clusters or few
     events are expected, the p-value is no less than that of the exact null, which takes the rows as
-    independent: signs know nothing of the events that did not happen. Where the predictions imply
+    independent, or of redrawn events where times are censored: signs know nothing of the events
+    that did not happen. Where the predictions imply
     sums that are skewed, it is compared with those of simulated ones, see `allowing_for_skewness`.
 
     References
@@ -202,9 +203,16 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     outcome = allowing_for_skewness(outcome, statistics, predictions, clusters, draws)
     if "exact" not in measure.nulls or are_many(predictions, clusters):
         return outcome
-    exact = exact_test(measure, predictions, draws)
-    floors = {part.key: (part.pvalue, part.adjusted) for part in exact.parts}
-    return _raised(outcome, exact.pvalue, floors, "that of independent rows")
+    if predictions.censoring is None:
+        exact = exact_test(measure, predictions, draws)
+        floors = {part.key: (part.pvalue, part.adjusted) for part in exact.parts}
+        return _raised(outcome, exact.pvalue, floors, "that of independent rows")
+    p, happened = predictions.probs[:, 1], predictions.labels == 1
+    factors = predictions.censoring.redrawn(p, happened, draws.n_resamples, draws.seed)
+    redrawn, scores = replicates_of(statistics, _values(statistics, np.arange(p.size), [factors]))
+    order, pvalues, adjusted = most_extreme_first(scores)
+    floors = {statistics[k].key: (float(pvalues[k]), float(adjusted[k])) for k in order}
+    return _raised(outcome, redrawn.pvalue, floors, "that of redrawn events of independent rows")
 
 
 def flipped_values(
@@ -218,19 +226,26 @@ def flipped_values(
 
     With `shared` a cluster has the same signs as in any other rows of the call, however few it is.
     """
-    codes, count = clusters.codes, clusters.count
+    codes = clusters.codes
     blocks = (clusters.random_signs if shared else clusters.signs)(draws.n_resamples, draws.seed)
     if (censoring := clusters.censoring) is not None:
         blocks = (censoring.multipliers(signs[:, clusters.codes]) for signs in blocks)
-        codes, count = np.arange(codes.size), codes.size
-    flipped = [one.flipped(codes, count) for one in statistics]
-    every = itertools.chain([np.vstack([np.ones((1, count)), next(blocks)])], blocks)
-    found = np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
-    if not np.isfinite(found).all():
+        codes = np.arange(codes.size)
+    return _values(statistics, codes, blocks)
+
+
+def _values(
+    statistics: Sequence[ResidualStatistic], codes: Ints, blocks: Iterable[Floats]
+) -> Floats:
+    """Return the statistics of residuals as they are and times factors (b, C) of each cluster."""
+    count = int(codes.max()) + 1
+    flipped, ones = [one.flipped(codes, count) for one in statistics], [np.ones((1, count))]
+    found = [np.stack([np.asarray(f(x)) for f in flipped]) for x in itertools.chain(ones, blocks)]
+    if not all(np.isfinite(values).all() for values in found):
         raise NotApplicable(
             "the statistic is not a number for these residuals", "check extreme options"
         )
-    return found
+    return np.hstack(found)
 
 
 def replicates_of(

@@ -89,6 +89,32 @@ class Censoring:
         own = np.append(of_time, 0.0)[self.passed] * self.censored
         return np.asarray(residuals + self.mass * (own - compensator[self.passed + self.censored]))
 
+    def redrawn(self, p: Floats, happened: Flags, n_resamples: int, seed: int) -> Floats:
+        r"""Return what multiplies the residual of each row, (B, n), where events are redrawn.
+
+        Given that the status of a row is known, the event has a probability in proportion to
+        :math:`p / \bar w_1`, with :math:`\bar w_1` the mean weight of rows with the event, and no
+        event one to :math:`(1 - p) / \bar w_0`; the weight is that of a row of the same status.
+        The weighted residual has the mean 0 for each p then, where times do not depend on it.
+
+        Parameters
+        ----------
+        p, happened : (n,) array
+            The predicted risk, and whether the event was observed.
+        n_resamples, seed : int
+            Of the redrawn events.
+        """
+        rng, shape = np.random.default_rng(seed), (n_resamples, p.size)
+        known = self.weights > 0
+        ratio = np.divide(self.weights, self.mass, out=np.zeros(p.size), where=known)
+        alike = (known & (happened == k) for k in (False, True))
+        never, ever = (ratio[some if some.any() else known] for some in alike)
+        event, none = p / ever.mean(), (1.0 - p) / never.mean()
+        redrawn = rng.random(shape) * (event + none) < event
+        weight = np.where(redrawn, rng.choice(ever, shape), rng.choice(never, shape))
+        own, new = self.weights * (happened - p), self.mass * weight * (redrawn - p)
+        return np.asarray(np.divide(new, own, out=np.zeros(shape), where=own != 0))
+
     def _sums(self, values: Floats) -> tuple[Floats, Floats]:
         """Return the sums (B, K) of values (B, n) of rows at risk and lost at each time."""
         upto = np.zeros((len(values), self.order.size + 1))
