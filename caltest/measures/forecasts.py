@@ -14,8 +14,7 @@ from scipy.special import ndtri
 
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
-from caltest.forecasts.container import LEAST, Forecasts
-from caltest.forecasts.counted import ALONE, FINEST, PitCounts
+from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
 from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to, robust_z
