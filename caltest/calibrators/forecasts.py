@@ -510,11 +510,11 @@ class ConformalOffset(ForecastCalibrator):
 
 def conformal_quantile(errors: Floats, level: float, share: Floats) -> float:
     """Return the least error up to which the rows, with one more of mean weight, have `level`."""
-    order, n = np.argsort(errors, kind="stable"), errors.size
-    up_to = np.cumsum(share[order]) * n / (n + 1.0)
-    k = int(np.searchsorted(up_to, level - CLOSE))
-    if k == n:
+    n = errors.size
+    every, weights = np.append(errors, np.inf), np.append(share, 1.0 / n)
+    found = float(np.quantile(every, level - CLOSE, weights=weights, method="inverted_cdf"))
+    if math.isinf(found):
         needed = math.ceil(level / (1.0 - level) - CLOSE)
         reason = f"a promise of {100 * level:.3g} % needs {needed} rows, and there are {n}"
         raise NotApplicable(reason, "take levels nearer to 0.5, or more rows")
-    return float(errors[order[k]])
+    return found

@@ -14,14 +14,13 @@ from scipy.special import ndtri
 
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
-from caltest.forecasts.container import LEAST, Forecasts
-from caltest.forecasts.counted import ALONE, FINEST, PitCounts
+from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
 from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to, robust_z
 from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.pit_cells import VERY_MANY, PitCells
+from caltest.numerics.pit_cells import DISTANCES, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
 
 # In the order in which they are listed.
@@ -92,13 +91,6 @@ NAMES = {
     "anderson-darling": ("Anderson-Darling distance", "A^2"),
     "neyman": ("Neyman smooth statistic", "chi^2"),
     "berkowitz": ("Berkowitz statistic", "LR"),
-}
-# Of gaps (B, K) at ends of cells, with their widths and variances (K,).
-DISTANCES: dict[str, Callable[..., Floats]] = {
-    "ks": lambda gaps, *_: np.abs(gaps).max(axis=1),
-    "kuiper": lambda gaps, *_: gaps.max(axis=1, initial=0.0) - gaps.min(axis=1, initial=0.0),
-    "cramer-von-mises": lambda gaps, widths, _: np.square(gaps) @ widths,
-    "anderson-darling": lambda gaps, widths, variance: np.square(gaps) @ (widths / variance),
 }
 # Of ordered numbers, where the distance is an integral: n times this.
 INTEGRALS = {"cramer-von-mises": _cramer_von_mises, "anderson-darling": _anderson_darling}

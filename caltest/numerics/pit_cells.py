@@ -1,6 +1,7 @@
 """Cells of the uniform numbers of very many rows: sums in them, and their numbers redrawn."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,13 @@ from caltest.types import Floats, Hashes, Ints
 VERY_MANY = 1 << 17  # rows whose redrawn numbers are not kept
 BY_BITS = 1024  # rows of which each is drawn
 LOWEST = 53  # 2^-53 is the least number that is told from 0, and the distance kept from 1
+# Of gaps (B, K) at ends of cells, with their widths and variances (K,).
+DISTANCES: dict[str, Callable[..., Floats]] = {
+    "ks": lambda gaps, *_: np.abs(gaps).max(axis=1),
+    "kuiper": lambda gaps, *_: gaps.max(axis=1, initial=0.0) - gaps.min(axis=1, initial=0.0),
+    "cramer-von-mises": lambda gaps, widths, _: np.square(gaps) @ widths,
+    "anderson-darling": lambda gaps, widths, variance: np.square(gaps) @ (widths / variance),
+}
 
 
 @dataclass(frozen=True)

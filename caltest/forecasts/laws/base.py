@@ -249,13 +249,13 @@ class Law(ABC):
         NotApplicable
             If a mean is not finite, or outcomes have probabilities of their own, as counts do.
         """
-        from caltest.forecasts.laws.maps import Stretched  # it is a law too
+        from caltest.forecasts.laws.numbers import Stretched  # it is a law too
 
         return Stretched(self, factor, offset)
 
     def recalibrated(self, levels: Any) -> Law:
         """Return the laws with the distribution functions G(F), G that of `levels` in (0, 1)."""
-        from caltest.forecasts.laws.maps import RecalibratedLaw
+        from caltest.forecasts.laws.numbers import RecalibratedLaw
 
         return RecalibratedLaw(self, levels)
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
-from caltest.forecasts import Forecasts
-from caltest.forecasts.counted import PitCounts
+from caltest.forecasts.container import Forecasts, PitCounts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure

@@ -8,8 +8,7 @@ from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermeval
-from scipy.special import ndtri
+from scipy.special import eval_hermitenorm, ndtri
 
 from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
@@ -23,23 +22,25 @@ from caltest.measures.combined.component import (
     plain,
     ratio,
 )
+from caltest.measures.combined.one_event import orthonormal
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
-from caltest.numerics.pit_cells import PitCells
+from caltest.numerics.pit_cells import DISTANCES, PitCells
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
 
 STEPS = 64  # of the distribution of the uniform numbers
+LEVELS = np.arange(1, STEPS) / STEPS
+VARIANCE = LEVELS * (1.0 - LEVELS)
 DEGREES = 4  # of polynomials
 WAVES = 10
-VARIES = 1e-6  # least relative spread of a covariate that is one
-SCORES = "(in normal scores)"
+WIDELY = "times as widely as predicted (in normal scores)"
 NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 
 Names = tuple[str, str]  # of two sets of rows
 ENDS = "lowest forecasts", "highest"
 Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
-Say = Callable[[], Finding]
+Say = Callable[["ForecastContext"], Finding]
 
 
 class Uniformed:
@@ -110,8 +111,8 @@ STEPPED = PitCells(10, 32)
 
 def hermite(degree: int) -> Basis:
     """Return the orthonormal polynomial of a degree of the normal numbers."""
-    series = [0.0] * degree + [1.0 / math.sqrt(math.factorial(degree))]
-    return lambda seen: [np.asarray(hermeval(seen.z, series))]
+    size = math.sqrt(math.factorial(degree))
+    return lambda seen: [np.asarray(eval_hermitenorm(degree, seen.z)) / size]
 
 
 def polynomials(seen: Uniformed) -> Sequence[Floats]:
@@ -144,7 +145,6 @@ class ForecastContext:
         # What is summed over copies is multiplied by a weight, and its mean by the root as well.
         self.root: Floats = np.sqrt(self.copies)
         self.weight: Floats = self.mass / self.root
-        self.noise = float(np.square(self.weight).sum())
         self.kinds: tuple[Kind, ...] = FORECASTS
         self.design: dict[str, Floats] = design or {}
         if self.design:
@@ -180,16 +180,8 @@ class ForecastContext:
 
         Each is orthogonal to a constant; what does not vary is left out.
         """
-        found = [self.weight / math.sqrt(self.noise)]
-        for column in columns:
-            rest = self.weight * column
-            size = float(np.linalg.norm(rest))
-            for other in (*found, *found):
-                rest = rest - (other @ rest) * other
-            length = float(np.linalg.norm(rest))
-            if length > VARIES * size:
-                found.append(rest / length)
-        return np.stack(found, axis=1)
+        functions = orthonormal(np.stack([self.weight**0, *columns]), self.weight**2)
+        return (self.weight * functions[functions.any(axis=1)]).T
 
     @property
     def _sizes(self) -> tuple[Floats, ...]:
@@ -248,16 +240,13 @@ class ForecastContext:
     def steps(self) -> Summing:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
         weight = self.along["constant"][:, 0]
-        expected = float(self.root @ weight) * np.arange(1, STEPS) / STEPS
-
-        def of(seen: Uniformed) -> Floats:
-            found = np.cumsum(seen.shares(weight), axis=1)
-            return np.asarray(found[:, :-1] - expected)
-
-        def signed(function: Function) -> ResidualStatistic:
-            return of_terms(residuals_up_to(self.predictions.pit, weight, STEPS), function)
-
-        return Summing(of, signed)
+        expected = float(self.root @ weight) * LEVELS
+        return Summing(
+            lambda seen: np.cumsum(seen.shares(weight), axis=1)[:, :-1] - expected,
+            lambda function: of_terms(
+                residuals_up_to(self.predictions.pit, weight, STEPS), function
+            ),
+        )
 
     @property
     def spread_out(self) -> tuple[Floats, Floats]:
@@ -270,7 +259,7 @@ class ForecastContext:
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
         """Say which share of the outcomes is below a quantile that was forecast."""
-        level = (k + 1) / STEPS
+        level = LEVELS[k]
         attained, (v, weight) = self.attained(level), self.spread_out
         share, predicted = (
             100.0 * float(np.average(each, weights=weight)) for each in (v < attained, attained)
@@ -299,13 +288,6 @@ class ForecastContext:
             return f"too {side} by {abs(gap):.3g}{more}", gap
         return f"too {side} (outcomes at level {0.5 + gap:.3g} on average, not 0.5)", gap
 
-    def level_finding(self) -> Finding:
-        """Say how far outcomes are from the means of the forecasts."""
-        name = "mean PIT less 0.5"
-        if self.predictions.errors[1]:
-            name = "mean outcome less mean forecast"
-        return Finding(*self.level(slice(None), " on average"), name)
-
     def scatter(self, some: Flags | slice) -> float:
         """Return how widely outcomes scatter relative to what is predicted, in normal scores."""
         return math.sqrt(float(np.average(self.squares[some], weights=self.mass[some])))
@@ -322,10 +304,6 @@ class ForecastContext:
         place, counts = self.shares(values), self.weight > 0
         low, high = place <= max(place.min(), -1 / 3), place >= min(place.max(), 1 / 3)
         return low & ~high & counts, ~low & ~high & counts, high & ~low & counts
-
-    def count(self, some: Flags) -> str:
-        """Return how many rows they are."""
-        return f"{self.copies[some].sum():,.0f}"
 
 
 class CountedContext(ForecastContext):
@@ -368,99 +346,81 @@ def _damped(sums: Floats) -> Floats:
 
 
 def _score(
-    rows: ForecastContext, degree: int, finding: Say, by: str = "constant", value: Function = _first
-) -> Component:
+    key: str, title: str, degree: int, finding: Say, by: str = "constant", weight: float = 1.0
+) -> Kind:
     """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
-    sums = rows.sums(hermite(degree), rows.along[by])
-    return Component(rows, sums, value, finding, two_sided=True)
+
+    def make(rows: ForecastContext) -> Component:
+        value = _damped if degree > 2 else _first
+        sums = rows.sums(hermite(degree), rows.along[by])
+        return Component(rows, sums, value, partial(finding, rows), two_sided=True)
+
+    return Kind(key, title, make, weight=weight)
 
 
-def bias(rows: ForecastContext) -> Component:
-    """Mean normal number: outcomes above or below what is predicted."""
-    return _score(rows, 1, rows.level_finding)
+def _level(rows: ForecastContext) -> Finding:
+    """Say how far outcomes are from the means of the forecasts."""
+    by_means = rows.predictions.errors[1]
+    name = "mean outcome less mean forecast" if by_means else "mean PIT less 0.5"
+    return Finding(*rows.level(slice(None), " on average"), name)
 
 
-def shift(rows: ForecastContext) -> Component:
-    """Score of a constant that is added to all forecasts."""
-    return _score(rows, 1, rows.level_finding, "precision")
+def _spread(rows: ForecastContext) -> Finding:
+    factor = rows.scatter(slice(None))
+    word = "too sure" if factor > 1 else "not sure enough"
+    text = f"{word}: outcomes scatter {factor:.3g} {WIDELY}"
+    return Finding(text, factor, "scatter of outcomes over that predicted")
 
 
-def spread(rows: ForecastContext) -> Component:
-    """Mean squared normal number: outcomes that scatter more or less widely than predicted."""
-
-    def finding() -> Finding:
-        factor = rows.scatter(slice(None))
-        word = "too sure" if factor > 1 else "not sure enough"
-        text = f"{word}: outcomes scatter {factor:.3g} times as widely as predicted {SCORES}"
-        return Finding(text, factor, "scatter of outcomes over that predicted")
-
-    return _score(rows, 2, finding)
-
-
-def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: str) -> Component:
-    def finding() -> Finding:
-        found, usual = rows.moment(degree), 3.0 * (degree == 4)
-        digits = 3 if abs(found - usual) >= 0.01 else 5
-        text = f"outcomes {words[found > usual]} ({name} {found:.{digits}g} of the normal scores"
-        return Finding(f"{text}, not {usual:g})", found, f"{name} of normal scores")
-
-    return _score(rows, degree, finding, value=_damped)
+def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: str) -> Finding:
+    found, usual = rows.moment(degree), 3.0 * (degree == 4)
+    digits = 3 if abs(found - usual) >= 0.01 else 5
+    text = f"outcomes {words[found > usual]} ({name} {found:.{digits}g} of the normal scores"
+    return Finding(f"{text}, not {usual:g})", found, f"{name} of normal scores")
 
 
 SKEWED = "are more skewed to the left than predicted", "are more skewed to the right than predicted"
 TAILS = "have lighter tails than predicted", "have heavier tails than predicted"
-skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
-tails = partial(_moment, degree=4, words=TAILS, name="kurtosis")
+_skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
+_tails = partial(_moment, degree=4, words=TAILS, name="kurtosis")
 
 
-def _levels(rows: ForecastContext, first: Flags, second: Flags, names: Names = ENDS) -> Finding:
-    if not (first.any() and second.any()):
+def _compared(
+    rows: ForecastContext, degree: int, parts: tuple[Flags, Flags], names: Names = ENDS
+) -> Finding:
+    """Say how the level, of degree 1, or the scatter is in two sets of rows."""
+    if not all(some.any() for some in parts):
         return NO_GAP
-    (one, low), (other, high) = rows.level(first), rows.level(second)
-    text = f"{one} for the {rows.count(first)} {names[0]}, {other} for the"
-    text += f" {rows.count(second)} {names[1]}"
-    return Finding(text, high - low, "difference of these gaps")
+    if degree == 1:
+        (one, low), (other, high) = map(rows.level, parts)
+        apart, name = high - low, "difference of these gaps"
+    else:
+        low, high = map(rows.scatter, parts)
+        one, other = (
+            f"outcomes scatter {low:.3g} {WIDELY}",
+            f"{high:.3g} times",
+        )
+        apart, name = high / max(low, LEAST), "ratio of these"
+    first, second = (f"{rows.copies[some].sum():,.0f}" for some in parts)
+    text = f"{one} for the {first} {names[0]}, {other} for the {second} {names[1]}"
+    return Finding(text, apart, name)
 
 
-def _scatter(rows: ForecastContext, values: Floats, names: Names = ENDS) -> Finding:
-    first, _, second = rows.thirds(values)
-    if not (first.any() and second.any()):
-        return NO_GAP
-    low, high = rows.scatter(first), rows.scatter(second)
-    text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
-    text += f" {rows.count(first)} {names[0]}, {high:.3g} times for the {rows.count(second)}"
-    text += f" {names[1]}"
-    return Finding(text, high / max(low, LEAST), "ratio of these")
+def _slope(rows: ForecastContext) -> Finding:
+    return _compared(rows, 1, rows.thirds(rows.mean)[::2])
 
 
-def slope(rows: ForecastContext) -> Component:
-    """Score of a slope: outcomes that rise less or more steeply than the means of forecasts."""
-
-    def finding() -> Finding:
-        return _levels(rows, *rows.thirds(rows.mean)[::2])
-
-    return _score(rows, 1, finding, "mean")
+def _curve(rows: ForecastContext) -> Finding:
+    low, middle, high = rows.thirds(rows.mean)
+    return _compared(rows, 1, (middle, low | high), ("middle forecasts", "outer ones"))
 
 
-def curve(rows: ForecastContext) -> Component:
-    """Score of a curve: outcomes that are off in the middle of the forecasts and at their ends."""
-
-    def finding() -> Finding:
-        low, middle, high = rows.thirds(rows.mean)
-        return _levels(rows, middle, low | high, ("middle forecasts", "outer ones"))
-
-    return _score(rows, 1, finding, "mean^2")
+def _spread_by_mean(rows: ForecastContext) -> Finding:
+    return _compared(rows, 2, rows.thirds(rows.mean)[::2])
 
 
-def spread_by_mean(rows: ForecastContext) -> Component:
-    """Score of a spread that is off where forecasts are high or low."""
-    return _score(rows, 2, lambda: _scatter(rows, rows.mean), "mean")
-
-
-def spread_by_scale(rows: ForecastContext) -> Component:
-    """Score of a spread that is off where forecasts are wide or narrow."""
-    names, scale = ("narrowest forecasts", "widest"), rows.scale
-    return _score(rows, 2, lambda: _scatter(rows, scale, names), "scale")
+def _spread_by_scale(rows: ForecastContext) -> Finding:
+    return _compared(rows, 2, rows.thirds(rows.scale)[::2], ("narrowest forecasts", "widest"))
 
 
 def _by_feature(rows: ForecastContext, degree: int) -> Component:
@@ -472,38 +432,25 @@ def _by_feature(rows: ForecastContext, degree: int) -> Component:
         k = int(np.argmax(np.abs(rows.sums(hermite(degree), alone).of(rows.observed)[0])))
         name, values = [*rows.design.items()][k]
         names = f"lowest values of {name}", "highest"
-        if degree == 2:
-            return _scatter(rows, values, names)
-        return _levels(rows, *rows.thirds(values)[::2], names)
+        return _compared(rows, degree, rows.thirds(values)[::2], names)
 
     return Component(rows, sums, _square, finding)
 
 
 def _of_steps(
-    rows: ForecastContext, value: Function, precision: Floats | float, name: str
+    rows: ForecastContext, distance: str, name: str, precision: Floats | float = 1.0
 ) -> Component:
+    """Return a distance of the distribution of the uniform numbers at the ends of steps."""
+
+    def value(gaps: Floats) -> Floats:
+        return DISTANCES[distance](gaps, 1.0 / STEPS, VARIANCE)
+
     def finding() -> Finding:
         found = rows.steps.of(rows.observed)
         farthest = int(np.argmax(np.square(found[0]) * precision))
         return rows.step_finding(farthest, value(found), name)
 
     return Component(rows, rows.steps, value, finding)
-
-
-def anderson_darling(rows: ForecastContext) -> Component:
-    """Squared distances of the distribution of the uniform numbers, weighted by their variance."""
-    ends = np.arange(1, STEPS) / STEPS
-    precision = 1.0 / (STEPS * ends * (1.0 - ends))
-    return _of_steps(rows, lambda sums: np.square(sums) @ precision, precision, "A^2")
-
-
-def kuiper(rows: ForecastContext) -> Component:
-    """The range of the distances of the distribution of the uniform numbers."""
-
-    def value(sums: Floats) -> Floats:
-        return np.asarray(np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0))
-
-    return _of_steps(rows, value, 1.0, "V")
 
 
 def extremes(rows: ForecastContext) -> Component:
@@ -539,21 +486,23 @@ def _chi2(
     return Component(rows, sums, _square, finding)
 
 
+kuiper = partial(_of_steps, distance="kuiper", name="V")
+farther = partial(_of_steps, distance="anderson-darling", name="A^2", precision=1.0 / VARIANCE)
 local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
-    Kind("bias", "mean normal score", bias, weight=2.0),
-    Kind("shift", "score of a constant shift", shift),
-    Kind("spread", "mean squared normal score", spread, weight=2.0),
-    Kind("skewness", "score of skewness", skewness),
-    Kind("tails", "score of tails", tails),
-    Kind("slope", "score of the slope on the mean", slope),
-    Kind("curve", "score of the square of the mean", curve),
-    Kind("spread-by-mean", "score of the spread along the mean", spread_by_mean),
-    Kind("spread-by-scale", "score of the spread along the scale", spread_by_scale),
+    _score("bias", "mean normal score", 1, _level, weight=2.0),
+    _score("shift", "score of a constant shift", 1, _level, "precision"),
+    _score("spread", "mean squared normal score", 2, _spread, weight=2.0),
+    _score("skewness", "score of skewness", 3, _skewness),
+    _score("tails", "score of tails", 4, _tails),
+    _score("slope", "score of the slope on the mean", 1, _slope, "mean"),
+    _score("curve", "score of the square of the mean", 1, _curve, "mean^2"),
+    _score("spread-by-mean", "score of the spread along the mean", 2, _spread_by_mean, "mean"),
+    _score("spread-by-scale", "score of the spread along the scale", 2, _spread_by_scale, "scale"),
     Kind("smooth", "Neyman's smooth test", partial(_chi2, basis=polynomials)),
     Kind("waves", "cosines of the uniform numbers", partial(_chi2, basis=waves)),
     Kind("local", "smooth tests by mean and scale", local),
-    Kind("anderson-darling", "Anderson-Darling", anderson_darling),
+    Kind("anderson-darling", "Anderson-Darling", farther),
     Kind("kuiper", "Kuiper", kuiper),
     Kind("extremes", "outcomes far outside", extremes),
 )

@@ -6,7 +6,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.forecasts.counted import ALONE, FINEST, GROUPED, PitCounts
+from caltest.forecasts.container import ALONE, FINEST, GROUPED, PitCounts
 from caltest.htests import REGISTRY
 from caltest.measures.combined.forecasts import FORECASTS, CountedContext, ForecastContext
 
