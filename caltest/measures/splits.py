@@ -123,8 +123,7 @@ class SplitMeasure(Measure):
 class SplitLikelihoodRatio(SplitMeasure):
     """Bets on a recalibration of the log odds; see `e_likelihood_ratio`."""
 
-    key: ClassVar[str] = "e-likelihood-ratio"
-    title: ClassVar[str] = "split likelihood ratio of a recalibration"
+    key, title = "e-likelihood-ratio", "split likelihood ratio of a recalibration"
 
     def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:
         """Return those of another slope of log p, and of another slope and other intercepts."""
@@ -275,8 +274,7 @@ def e_likelihood_ratio(
 class SafeHosmerLemeshow(SplitMeasure):
     """Bets on an isotonic regression; see `e_hosmer_lemeshow`."""
 
-    key: ClassVar[str] = "e-hosmer-lemeshow"
-    title: ClassVar[str] = "safe Hosmer-Lemeshow test"
+    key, title = "e-hosmer-lemeshow", "safe Hosmer-Lemeshow test"
     of_event: ClassVar[bool] = True
 
     def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:

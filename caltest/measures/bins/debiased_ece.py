@@ -103,8 +103,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
 
     root: bool = False  # type: ignore[misc]  # an option here
 
-    key: ClassVar[str] = "debiased-ece"
-    title: ClassVar[str] = "debiased squared calibration error"
+    key, title = "debiased-ece", "debiased squared calibration error"
     distance: ClassVar[str] = DEBIASED
     # A resample with its repeated rows is not unbiased.
     intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")

@@ -351,8 +351,7 @@ class ECE(DistanceErrors):
 
     p: float = 1  # type: ignore[misc]  # an option here
 
-    key: ClassVar[str] = "ece"
-    title: ClassVar[str] = "expected calibration error"
+    key, title = "ece", "expected calibration error"
 
     @property
     def symbol(self) -> str:
@@ -516,8 +515,7 @@ def confidence_ece(
 class MCE(DistanceErrors):
     """The MCE with its bins and distance; see `mce` for the parameters."""
 
-    key: ClassVar[str] = "mce"
-    title: ClassVar[str] = "maximum calibration error"
+    key, title = "mce", "maximum calibration error"
     symbol: ClassVar[str] = "MCE"
     p: ClassVar[float] = math.inf
     convex_notes: ClassVar[tuple[str, ...]] = (BINS, WORST)

@@ -42,8 +42,7 @@ class TCal(Measure):
 
     scales: int | None = None
 
-    key: ClassVar[str] = "t-cal"
-    title: ClassVar[str] = "T-Cal, adaptive debiased plug-in"
+    key, title = "t-cal", "T-Cal, adaptive debiased plug-in"
     drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:

@@ -158,8 +158,7 @@ class Combined(Measure):
     components: Sequence[Name] | None = None
     design: object = None
 
-    key: ClassVar[str] = "combined"
-    title: ClassVar[str] = "combination of several statistics"
+    key, title = "combined", "combination of several statistics"
 
     def __post_init__(self) -> None:
         if self.design is not None:

@@ -243,8 +243,7 @@ class EmbeddingMeasure(Measure):
 class CME(EmbeddingMeasure):
     """T^2 with its kernel and test locations; see `cme` for the parameters."""
 
-    key: ClassVar[str] = "cme"
-    title: ClassVar[str] = "calibration mean embedding, Hotelling's T^2"
+    key, title = "cme", "calibration mean embedding, Hotelling's T^2"
     symbol: ClassVar[str] = "T^2"
     estimate_symbol: ClassVar[str] = "UCME^2"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")

@@ -393,8 +393,7 @@ class KCE(KernelMeasure):
 
     kernel: Kernel | None = None
 
-    key: ClassVar[str] = "kce"
-    title: ClassVar[str] = "kernel calibration error"
+    key, title = "kce", "kernel calibration error"
     symbol: ClassVar[str] = "KCE"
     rooted: ClassVar[bool] = True
 

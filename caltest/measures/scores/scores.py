@@ -218,8 +218,7 @@ class LogLoss(ScoreOfUnits):
 
     eps: float | None = None
 
-    key: ClassVar[str] = "log-loss"
-    title: ClassVar[str] = "log loss"
+    key, title = "log-loss", "log loss"
     is_proper_score: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -207,8 +207,7 @@ class LeCessieVanHouwelingen(Measure):
     internal: bool = False
     design: object = None
 
-    key: ClassVar[str] = "le-cessie-van-houwelingen"
-    title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
+    key, title = "le-cessie-van-houwelingen", "unweighted sum of squares, le Cessie-van Houwelingen"
     alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "z"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
