@@ -16,18 +16,9 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.kernels import fitted
 from caltest.kernels.features import Features
-from caltest.kernels.fitted import (
-    COLUMNS,
-    NO_BANDWIDTH,
-    FittedKernel,
-    FittedTerm,
-    LineKernel,
-    Tile,
-    column_tiles,
-    event_coordinates,
-    tile_groups,
-)
+from caltest.kernels.fitted import FittedKernel, FittedTerm, LineKernel, Tile
 from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
@@ -304,7 +295,7 @@ class TiledPairs(AllPairs):
 
     def _added(self, function: Callable[[HTiles], Any]) -> Any:
         """Return the sum of a function of tiles over groups of them."""
-        groups = tile_groups(self.predictions.n, self.predictions.m)
+        groups = fitted.tile_groups(self.predictions.n, self.predictions.m)
         return sum(map_threads(lambda group: function(self._tiles(group)), groups))
 
     def _tiles(self, group: list[Tile]) -> HTiles:
@@ -329,7 +320,7 @@ class TiledPairs(AllPairs):
         def column_block(j0: int) -> tuple[Floats, Floats]:
             pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
             add_pairs = block_sums(term.matrix, labels, j0, pairs)
-            for i0, i1, _, j1 in column_tiles(len(weighted), j0):
+            for i0, i1, _, j1 in fitted.column_tiles(len(weighted), j0):
                 tile = term.below(i0, i1, j0, j1)
                 gram_probs[i0:i1] += tile @ weighted[j0:j1]
                 gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
@@ -339,7 +330,7 @@ class TiledPairs(AllPairs):
             return pairs, gram_probs
 
         pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
-        starts = [(j0,) for j0 in range(0, len(weighted), COLUMNS)]
+        starts = [(j0,) for j0 in range(0, len(weighted), fitted.COLUMNS)]
         for some_pairs, some_gram_probs in map_threads(column_block, starts):
             pairs += some_pairs
             gram_probs += some_gram_probs
@@ -366,7 +357,7 @@ def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
 
     The tile belongs to the rows from i0 to i1 - 1 and to some of the columns from `j0` on.
     """
-    images = [row[labels[:, j0 : j0 + COLUMNS]] for row in matrix]  # A[k, y_j]
+    images = [row[labels[:, j0 : j0 + fitted.COLUMNS]] for row in matrix]  # A[k, y_j]
 
     def add(tile: Floats, i0: int, i1: int) -> None:
         for k, image in enumerate(images):
@@ -565,7 +556,7 @@ def at_mean(kernel: FittedKernel, cells: Cells) -> str:
     """Say what the place of the rows in their cells changes: by how much the kernel falls there."""
     falls = []
     for scalar in kernel.scalars:
-        low, high = (event_coordinates(scalar.kernel, p) for p in (cells.least, cells.most))
+        low, high = (fitted.event_coordinates(scalar.kernel, p) for p in (cells.least, cells.most))
         scaled = (high - low) * scalar.unit / scalar.bandwidth
         falls.append(1.0 - scalar.kernel.profile(scaled))
     fall = float(np.max(falls, axis=0) @ cells.variance) / float(cells.variance.sum() or 1.0)
@@ -615,7 +606,7 @@ class FeaturePairs(BoundChunks):
         self.features = Features.of(scalar, sample.probs)
         self.make = partial(FeatureTotals, self.features, m)
         if self.features.is_degenerate:
-            self.degenerate = (NO_BANDWIDTH,)
+            self.degenerate = (fitted.NO_BANDWIDTH,)
         rule = self.features.rule
         if isinstance(scalar.bandwidth, str):
             rule = f"{rule} of {len(sample.probs):,} different predictions"
