@@ -432,14 +432,6 @@ class Measure(ABC):
         return np.array(values) if resolved.is_family else values[0]
 
 
-def sum_unit(sd: float, weight: Floats) -> float:
-    """Return what a term of the size of its weight rounds to, in standard deviations of the sum.
-
-    The sum of a few rare events is in units that are small beside each of them.
-    """
-    return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
-
-
 def event_table(probs: Floats) -> Floats:
     """Return the number of events of each label of two classes, (n, 2)."""
     return np.tile(np.arange(2.0), (len(probs), 1))

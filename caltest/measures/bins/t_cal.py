@@ -107,7 +107,10 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
     variance : (U,) array
         The sums of p (1 - p) of the units.
     """
-    size, shared = np.array(units.mass), shared_scales(cells, limit)
+    # The finest scale at which a unit and the next share a bin: the exponent of a whole number is
+    # the number of its bits.
+    bits = np.frexp((cells[1:] ^ cells[:-1]).astype(np.float64))[1]
+    size, shared = np.array(units.mass), np.append(np.maximum(limit - bits, 0), 0)
     # At finer scales every bin has one row and the sums are 0 for any labels.
     scales = limit if size.max() > 1 else int(shared.max())
     if scales == 0:
@@ -197,17 +200,6 @@ def t_cal(
     6.481
     """
     return TCal(scales=scales).evaluate(probs, labels, lens, **rows)
-
-
-def shared_scales(cells: Ints, scales: int) -> Ints:
-    """Return the finest scale at which unit i and unit i + 1 share a bin.
-
-    `cells` (U,) are their bins at the scale `scales`, in ascending order. It is 0 where there is
-    none; the last unit shares none.
-    """
-    # The exponent of a whole number is the number of its bits.
-    bits = np.frexp((cells[1:] ^ cells[:-1]).astype(np.float64))[1]
-    return np.append(np.maximum(scales - bits, 0), 0)
 
 
 @njit()
