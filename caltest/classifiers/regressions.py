@@ -19,13 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.base import GPClassifier, in_parts
-from caltest.classifiers.rbf import (
-    KernelGradient,
-    RBFParameters,
-    inducing_points,
-    no_gradient,
-    rbf,
-)
+from caltest.classifiers.rbf import KernelGradient, RBFParameters, inducing_points, no_gradient, rbf
 from caltest.numerics.loops import map_threads
 from caltest.types import Codes, Floats
 

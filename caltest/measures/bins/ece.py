@@ -30,7 +30,7 @@ from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means, uniform_bins
-from caltest.numerics.event_tails import farthest_gap
+from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
@@ -512,7 +512,11 @@ class MCE(DistanceErrors):
     def unseen(self, bins: Bins, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
-        farthest = max(farthest_gap(*some, a) for some in bins.units.counts())
+        farthest = max(  # of the differences of mean prediction and rate that a bin allows
+            float(np.abs(limit - expected / size).max())
+            for events, expected, size in bins.units.counts()
+            for limit in rate_limits(events, size, a)
+        )
         return max(farthest - float(bins.mean.errors(bins.observed())[0, 0]), 0.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,24 +35,6 @@ MOST = 16 * GIB  # of the counts of pairs, in a call for very many rows
 NOTE = f"by chunks, the components of the confidence at the means of up to {LINE} cells of it"
 
 
-class Grid(NamedTuple):
-    """What is known of the predictions before their rows are added up.
-
-    Attributes
-    ----------
-    features : Features
-        Of the kernel.
-    line : (L,) array
-        The largest values of the cells of the confidence but the last.
-    curves : (m, K) array
-        Those of the cells of each class.
-    """
-
-    features: Features
-    line: Floats
-    curves: Floats
-
-
 class PortfolioTotals:
     """Sums over rows that the components are functions of, in whole numbers.
 
@@ -66,12 +48,13 @@ class PortfolioTotals:
         Resamples, and the observed labels as number 0.
     """
 
-    def __init__(self, grid: Grid, m: int, size: int) -> None:
+    def __init__(self, features: Features, line: Floats, curves: Floats, m: int, size: int) -> None:
         counted = f"counting {size} times the pairs of {m} classes"
         check_memory(size * m * max(m, context.CELLS), counted, most=MOST)
-        self.kernel = FeatureTotals(grid.features, m, size)
-        self.grid, self.m, self.ranks = grid, m, min(context.RANKS, m)
-        shapes: list[tuple[int, ...]] = [(m,), (), (m,), (m, m), (grid.line.size + 1,)]
+        self.kernel = FeatureTotals(features, m, size)
+        self.line, self.curves = line, curves
+        self.m, self.ranks = m, min(context.RANKS, m)
+        shapes: list[tuple[int, ...]] = [(m,), (), (m,), (m, m), (line.size + 1,)]
         shapes += [(m, context.CELLS), (self.ranks,)]
         self.moved = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
         self.whole: dict[str, Ints] = {}
@@ -88,12 +71,12 @@ class PortfolioTotals:
         v, slopes = probs * (1.0 - probs), np.maximum(logs, context.LEAST_LOG)
         tables = np.stack([centred * UNIT, roots * ROOT, slopes * UNIT], axis=2)
         spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
-        line, cells = np.searchsorted(self.grid.line, confidence), np.empty(probs.shape, np.uint8)
+        line, cells = np.searchsorted(self.line, confidence), np.empty(probs.shape, np.uint8)
         for k in range(m):
-            cells[:, k] = np.searchsorted(self.grid.curves[k], probs[:, k])
+            cells[:, k] = np.searchsorted(self.curves[k], probs[:, k])
         flat = (cells + context.CELLS * np.arange(m)).ravel()
         pairs = (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1)
-        p_log, v_log, length = probs * slopes, v * slopes, self.grid.line.size + 1
+        p_log, v_log, length = probs * slopes, v * slopes, self.line.size + 1
         for name, values in (
             ("p", probs),
             ("v", v),
@@ -194,7 +177,7 @@ class TakenCurves(Taken):
 
     def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
         expected = totals.expected("curves").reshape(totals.m, context.CELLS)
-        self.edges = totals.grid.curves
+        self.edges = totals.curves
         self.counts = totals.whole["curves n"].reshape(expected.shape)
         gaps = totals.by_label.curves - expected
         self.gaps = gaps[0]
@@ -343,7 +326,7 @@ class CombinedChunks(BoundChunks):
         line = np.unique(context.variance_edges(top, np.ones(top.size), LINE))
         self.n, self.names, self.rows = survey.n, names, rows
         self.references = tails.reference_keys()
-        self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
+        self.make = partial(PortfolioTotals, features, line, curves, m)
         self.notes = (NOTE,)
         self.parameters = tails.parameters_of(component.SEVERAL)
         self.parameters |= {"features": len(features.landmarks)}

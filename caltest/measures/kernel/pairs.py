@@ -20,7 +20,7 @@ from caltest.kernels import fitted
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import FittedKernel, FittedTerm, LineKernel, Tile
 from caltest.kernels.simplex import MatrixKernel
-from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
+from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, in_parts
@@ -94,8 +94,8 @@ class PairMean(BoundMeasure):
         return np.square(values) if self.rooted else values
 
 
-class AllPairs(PairMean, UStatistic):
-    """The unbiased or the biased mean of h over all pairs of rows."""
+class AllPairs(PairMean):
+    """The unbiased or the biased mean of h over all pairs of rows: a U-statistic with its sums."""
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions)
@@ -110,7 +110,20 @@ class AllPairs(PairMean, UStatistic):
         of what h is the inner product of. Unweighted rows only.
         """
 
+    @abstractmethod
+    def weighted_sums(self, counts: Labels | Floats) -> Floats:
+        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return h_ii for every i."""
+
+    @abstractmethod
+    def signed_sums(self, clusters: Ints, count: int) -> Flipped:
+        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""
+
     def row_sums(self) -> Floats:
+        """Return sum_{j != i} h_ij for every i."""
         return self.row_moments()[0]
 
     def third_moments(self) -> tuple[float, float]:
@@ -163,20 +176,16 @@ class LinePairs(AllPairs):
         super().__init__(predictions, kernel, biased=biased)
         event, labels = predictions.probs[:, 1], predictions.labels
         if predictions.sample_weight is None:
-            self.event, self._observed = sort_scores(event, labels)
+            self.event, self.observed = sort_scores(event, labels)
         else:
             self.event, self.weight = event[self.order], self.weight[self.order]
-            self._observed = labels[self.order].astype(np.uint8)
+            self.observed = labels[self.order].astype(np.uint8)
         self.lines = [LineKernel(term, self.event) for term in kernel.terms]
         self._factor = float(sum(line.factor for line in self.lines))
 
     @cached_property
     def order(self) -> Order:
         return np.argsort(self.predictions.probs[:, 1])
-
-    @property
-    def observed(self) -> Labels:
-        return self._observed
 
     def values(self, labels: Labels) -> Floats:
         total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
@@ -207,7 +216,7 @@ class LinePairs(AllPairs):
 
     @cached_property
     def _residuals(self) -> Floats:
-        return np.asarray(self.weight * (self._observed - self.event))
+        return np.asarray(self.weight * (self.observed - self.event))
 
 
 def line_sums(lines: Sequence[LineKernel], scale: Floats, shift: Floats, counts: Counts) -> Floats:
