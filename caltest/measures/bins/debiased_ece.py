@@ -27,8 +27,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
-from caltest.predictions import Predictions
-from caltest.predictions.options import Measured
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits
 

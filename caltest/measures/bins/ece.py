@@ -33,8 +33,7 @@ from caltest.numerics.bins import power_means, uniform_bins
 from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
-from caltest.predictions import Predictions
-from caltest.predictions.options import Measured
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension

@@ -32,9 +32,7 @@ from caltest.numerics.joint import ROUNDING as TIED
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Predictions
-from caltest.predictions.options import Measured
-from caltest.predictions.rows import Rows
+from caltest.predictions import Measured, Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey

@@ -27,8 +27,7 @@ from caltest.measures.residual_sums import ResidualStatistic, in_parts
 from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
