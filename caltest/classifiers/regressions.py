@@ -19,13 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.base import GPClassifier, in_parts
-from caltest.classifiers.rbf import (
-    KernelGradient,
-    RBFParameters,
-    inducing_points,
-    no_gradient,
-    rbf,
-)
+from caltest.classifiers.rbf import KernelGradient, RBFParameters, inducing_points, no_gradient, rbf
 from caltest.numerics.loops import map_threads
 from caltest.types import Codes, Floats
 
@@ -214,19 +208,9 @@ class _Block:
     whitened: Floats
 
 
-@dataclass(frozen=True)
-class _Solved:
-    """The bound and the posteriors, and what its gradient needs.
-
-    The Gram matrices A A' are those of each class, (K, M, M), or of all rows, (1, M, M), where the
-    noise is the same everywhere; `scaled` are the terms that the noise scales.
-    """
-
-    value: float
-    latent: SparseLatent
-    grams: Floats
-    scaled: float
-    blocks: list[_Block]
+# Bound, posteriors, Gram matrices A A' of each class, (K, M, M), or of all rows, (1, M, M), where
+# the noise is the same everywhere, the terms that the noise scales, and the rows, where kept.
+Solved = tuple[float, SparseLatent, Floats, float, list[_Block]]
 
 
 def root_of_kernel(Z: Floats, kernel: RBFParameters) -> Floats:
@@ -261,13 +245,13 @@ class SparseRegressions:
 
     def posterior(self, targets: Targets, kernel: RBFParameters) -> Latent:
         """Return the posteriors given the inducing variables."""
-        return self._solved(targets, kernel).latent
+        return self._solved(targets, kernel)[1]
 
     def evidence(self, targets: Targets, kernel: RBFParameters) -> LogEvidence:
         """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
         keep = len(self.X) * len(self.Z) <= KEPT
-        found = self._solved(targets, kernel, keep=keep)
-        L, roots, means = found.latent.L, found.latent.roots, found.latent.weights
+        value, latent, grams, scaled, kept = self._solved(targets, kernel, keep=keep)
+        L, roots, means = latent.L, latent.roots, latent.weights
         low, high, K, Z = 1 / targets.noise_off, 1 / targets.noise_on, len(targets.on), self.Z
 
         def by_gram_of(k: int) -> Floats:
@@ -296,11 +280,11 @@ class SparseRegressions:
             return gradient
 
         gradient = no_gradient(*Z.shape)
-        blocks = [(one.c, one) for one in found.blocks] if keep else self._chunks(K)
+        blocks = [(one.c, one) for one in kept] if keep else self._chunks(K)
         for part in map_threads(by_rows, blocks, self.n_jobs):
             gradient.merge(part)
         # S_k depends on k(Z, Z) through L.
-        total = found.grams.sum(axis=0)
+        total = grams.sum(axis=0)
         S = (low * (K - 1) + high) * total  # summed over classes
         half = _unwhitened(by_all - 0.5 * S, L)
         by_inner = _unwhitened(half.T, L)  # L^-T (...) L^-1
@@ -310,9 +294,9 @@ class SparseRegressions:
         gradient.log_variance -= 0.5 * kernel.variance * float(rows)
         # The derivative by the logarithm of a factor of the noise.
         traces = low * float(np.vdot(by_all, total))
-        for part, gram in zip(by_gram, found.grams, strict=True):
+        for part, gram in zip(by_gram, grams, strict=True):
             traces += (high - low) * float(np.vdot(part, gram))
-        return LogEvidence(found.value, gradient, -traces - found.scaled - 0.5 * K * len(self.X))
+        return LogEvidence(value, gradient, -traces - scaled - 0.5 * K * len(self.X))
 
     def _chunks(self, K: int) -> Iterator[tuple[int, Floats]]:
         """Yield a class and some of its rows, all rows once."""
@@ -325,7 +309,8 @@ class SparseRegressions:
         values = rbf(X, self.Z, *kernel)
         return _Block(c, X, values, solve_triangular(L, values.T, lower=True, check_finite=False).T)
 
-    def _solved(self, targets: Targets, kernel: RBFParameters, *, keep: bool = False) -> _Solved:
+    def _solved(self, targets: Targets, kernel: RBFParameters, *, keep: bool = False) -> Solved:
+        """Return the bound and the posteriors, and what the gradient of the bound needs."""
         K, M = len(targets.on), len(self.Z)
         groups = 1 if targets.same_noise else K
         linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))  # A 1 of each class, and A A'
@@ -367,7 +352,7 @@ class SparseRegressions:
             value -= float(np.log(np.diag(root)).sum())
             scaled += float(r @ weights[:, k] - 0.5 * squares[k])
         latent = SparseLatent(self.Z, kernel, roots, weights, L)
-        return _Solved(value, latent, grams, scaled, blocks)
+        return value, latent, grams, scaled, blocks
 
 
 def inverse_of(root: Floats) -> Floats:

@@ -153,19 +153,23 @@ class Search(ABC):
         confidence = max(1.0 - level, 1.0 - 2.0 * normal_sf(limit))
         taken: list[tuple[Flags, Where]] = []
         pvalues = np.mean(largest[:, None] >= deviates[0] - ROUNDING, axis=0)
-        sure = self._sure(sums[0], first, stop, confidence)
+        # How far off each range surely is, by the limits of independent rows.
+        rows, mass, expected = over(np.stack([self.rows, self.mass, self.expected]), first, stop)
+        predicted, share = expected / mass, np.clip((expected + sums[0]) / mass, 0.0, 1.0)
+        low, high = share_limits(share, rows, confidence)
+        sure = np.maximum(low - predicted, predicted - high)
         for q in np.argsort(-sure, kind="stable").tolist():
             if pvalues[q] > level:
                 continue
             aspect, ends = self.aspects[owner[q]], (int(first[q]), int(stop[q]))
-            rows, where = aspect.inside(*ends), aspect.between(*ends)
+            inside, where = aspect.inside(*ends), aspect.between(*ends)
             # Classes as a whole share all rows.
             others = (one for one, other in taken if not (where.is_class and other.is_class))
-            if any((rows & one).any() for one in others):
+            if any((inside & one).any() for one in others):
                 continue
-            gap = self.gap(where, rows).at(confidence)
+            gap = self.gap(where, inside).at(confidence)
             if gap.is_clear:
-                taken.append((rows, where))
+                taken.append((inside, where))
                 yield gap, where, float(pvalues[q])
                 if len(taken) == MOST_PLACES:
                     return
@@ -179,13 +183,6 @@ class Search(ABC):
         rows, mass = over(np.stack([self.rows, self.mass]), first, stop)
         kept = (rows >= FEWEST) & (mass > ROUNDING * self.mass.sum())
         return first[kept], stop[kept], owner[kept]
-
-    def _sure(self, sums: Floats, first: Ints, stop: Ints, confidence: float) -> Floats:
-        """Return how far off each range surely is, by the limits of independent rows."""
-        rows, mass, expected = over(np.stack([self.rows, self.mass, self.expected]), first, stop)
-        predicted, share = expected / mass, np.clip((expected + sums) / mass, 0.0, 1.0)
-        low, high = share_limits(share, rows, confidence)
-        return np.asarray(np.maximum(low - predicted, predicted - high))
 
     def _deviates(self, sums: Floats, first: Ints, stop: Ints, owner: Ints) -> Floats:
         """Return about standard normal deviates of sums.

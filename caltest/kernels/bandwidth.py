@@ -26,6 +26,7 @@ BRACKET = 1.0 + 1e-6  # bisection ends there, and the next distance is taken
 ROUNDING = 1.0 + 1e-12  # a half of the weight may lie this much below it
 WEIGHTED = "weighted-median"
 WORDS = {WEIGHTED: "weighted median"}
+OF_POSITIVE = "mean of the positive distances, since their {} is 0"
 NO_DISTANCE = "set, since all distances are 0"
 
 
@@ -69,7 +70,7 @@ def line_bandwidth(
     if positive <= half:
         above = np.cumsum(v[::-1])[::-1]  # no difference, which would round a small weight to 0
         total = float(np.diff(x) @ (below[1:] * above[1:]))
-        return total / positive, _mean_of_positive(WORDS[WEIGHTED])
+        return total / positive, OF_POSITIVE.format(WORDS[WEIGHTED])
     # Bisect for the smallest distance beyond which the weight is at most a half.
     low, high = NEGLIGIBLE, float(x[-1] - x[0])
     while high > low * BRACKET:
@@ -178,9 +179,5 @@ def bandwidth_by_rule(
     if positive.any() and (weights is None or weights[positive].any()):
         weights = None if weights is None else weights[positive]
         mean = float(np.average(distances[positive], weights=weights))
-        return mean, _mean_of_positive(words)
+        return mean, OF_POSITIVE.format(words)
     return None, NO_DISTANCE
-
-
-def _mean_of_positive(words: str) -> str:
-    return f"mean of the positive distances, since their {words} is 0"

@@ -10,20 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.kernels.bandwidth import (
-    ALL_PAIRS_UP_TO,
-    ROWS_ON_LINE,
-    SEED,
-    WEIGHTED,
-    WORDS,
-    bandwidth_by_rule,
-    cell_bandwidth,
-    line_bandwidth,
-    pairs_by_variance,
-    residual_variances,
-    rule_for,
-    sampled_pairs,
-)
+from caltest.kernels import bandwidth as rules
 from caltest.kernels.simplex import MatrixKernel, ScalarKernel
 from caltest.numerics import recursion
 from caltest.numerics.loops import map_threads, njit
@@ -136,8 +123,8 @@ class FittedScalar:
                 raise NotApplicable(what, "use metric='tv' or 'euclidean', or a sample")
             return _distances(self.kernel, self.coordinates, self.coordinates)
         bandwidth = self.kernel.bandwidth
-        by_pairs = isinstance(bandwidth, str) and n <= ALL_PAIRS_UP_TO
-        if not by_pairs or (self._is_line and rule_for(str(bandwidth), m) == WEIGHTED):
+        by_pairs = isinstance(bandwidth, str) and n <= rules.ALL_PAIRS_UP_TO
+        if not by_pairs or (self._is_line and rules.rule_for(str(bandwidth), m) == rules.WEIGHTED):
             return None
         out = np.zeros((n, n))
 
@@ -152,28 +139,30 @@ class FittedScalar:
     def _fitted_bandwidth(self, probs: Floats, weight: Weights) -> tuple[float | None, str]:
         if not isinstance(self.kernel.bandwidth, str):
             return float(self.kernel.bandwidth), "given"
-        rule = rule_for(self.kernel.bandwidth, probs.shape[1])
+        rule = rules.rule_for(self.kernel.bandwidth, probs.shape[1])
         if self._size is not None:
-            variance = residual_variances(probs, self._size)
-            return cell_bandwidth(rule, self.coordinates[:, 0], variance, self._size, self.unit)
-        if rule != WEIGHTED:
+            variance = rules.residual_variances(probs, self._size)
+            return rules.cell_bandwidth(
+                rule, self.coordinates[:, 0], variance, self._size, self.unit
+            )
+        if rule != rules.WEIGHTED:
             return self._by_pairs(rule)
         if self._is_line:
             found: tuple[float | None, str] = self._line_bandwidth(probs, weight) or (None, "")
         else:
-            found = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
+            found = self._by_pairs(rules.WEIGHTED, rules.residual_variances(probs, weight))
         # Where no two rows that differ have variance all pairs count alike.
         return self._by_pairs("median") if found[0] is None else found
 
     def _line_bandwidth(self, probs: Floats, weight: Weights) -> tuple[float, str] | None:
         n, points = len(probs), self.coordinates[:, 0]
-        if n <= ROWS_ON_LINE:
-            return line_bandwidth(points, residual_variances(probs, weight), self.unit)
+        if n <= rules.ROWS_ON_LINE:
+            return rules.line_bandwidth(points, rules.residual_variances(probs, weight), self.unit)
         # Different rows, the same for every call with this n.
-        rng = np.random.default_rng(SEED)
-        rows = np.asarray(rng.choice(n, ROWS_ON_LINE, replace=False, shuffle=False))
-        variance = residual_variances(probs[rows], None if weight is None else weight[rows])
-        found = line_bandwidth(points[rows], variance, self.unit)
+        rng = np.random.default_rng(rules.SEED)
+        rows = np.asarray(rng.choice(n, rules.ROWS_ON_LINE, replace=False, shuffle=False))
+        variance = rules.residual_variances(probs[rows], None if weight is None else weight[rows])
+        found = rules.line_bandwidth(points[rows], variance, self.unit)
         return found and (found[0], f"{found[1]} of {rows.size:,} sampled rows")
 
     def _by_pairs(self, rule: str, variance: Floats | None = None) -> tuple[float | None, str]:
@@ -182,12 +171,12 @@ class FittedScalar:
         if self.distances is not None:
             below = np.tri(n, k=-1, dtype=bool)
             weights = None if variance is None else np.outer(variance, variance)[below]
-            return bandwidth_by_rule(rule, self.distances[below], weights)
-        if n <= ALL_PAIRS_UP_TO:
-            return bandwidth_by_rule(rule, self._pair_distances(*np.tril_indices(n, k=-1)))
-        sample = sampled_pairs(n) if variance is None else pairs_by_variance(variance)
-        value, words = bandwidth_by_rule(rule, self._pair_distances(*sample))
-        is_rule = words == WORDS.get(rule, rule)
+            return rules.bandwidth_by_rule(rule, self.distances[below], weights)
+        if n <= rules.ALL_PAIRS_UP_TO:
+            return rules.bandwidth_by_rule(rule, self._pair_distances(*np.tril_indices(n, k=-1)))
+        sample = rules.sampled_pairs(n) if variance is None else rules.pairs_by_variance(variance)
+        value, words = rules.bandwidth_by_rule(rule, self._pair_distances(*sample))
+        is_rule = words == rules.WORDS.get(rule, rule)
         return value, f"{words} of {sample[0].size:,} sampled pairs" if is_rule else words
 
 
@@ -331,7 +320,7 @@ class FittedKernel:
         fitted = {scalar: FittedScalar(scalar, probs, weight, size) for scalar in scalars}
         self.kernel = kernel
         self.scalars = tuple(fitted.values())
-        self._variance = residual_variances(probs, weight if size is None else size)
+        self._variance = rules.residual_variances(probs, weight if size is None else size)
         self._n = len(probs) if size is None else int(size.sum())
         self.terms = tuple(
             FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)

@@ -17,7 +17,7 @@ from caltest.checks import check_jobs
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
+from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
@@ -34,6 +34,7 @@ from caltest.units.units import check_one_dimension, row_weights
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
     from caltest.measures.chunks import BoundChunks
+    from caltest.measures.kernel.pairs import AllPairs
     from caltest.measures.tolerance import ToleranceTest
 
 __all__ = ["BoundMeasure", "Measure"]
@@ -261,7 +262,7 @@ class Measure(ABC):
     closed_form: ClassVar[Callable[..., Outcome]] = declining("closed_form")
     concentration_bound: ClassVar[Callable[..., Outcome]] = declining("concentration_bound")
     # The measure of (predictions) as a U-statistic that is degenerate under calibration.
-    degenerate_ustatistic: ClassVar[Callable[..., UStatistic]] = declining("degenerate_ustatistic")
+    degenerate_ustatistic: ClassVar[Callable[..., AllPairs]] = declining("degenerate_ustatistic")
     # The terms of rows of the predictions, for a statistic that is a function of their sum.
     row_terms: ClassVar[Callable[[Any, Predictions], RowTerms]] = declining("row_terms")
     # Tests of (d, n, pd, notes): d defaults of n obligors with the probability of default pd; and
@@ -430,14 +431,6 @@ class Measure(ABC):
                     warnings.warn(message, DegenerateDataWarning, stacklevel=3)
                 values.append(bound.value())
         return np.array(values) if resolved.is_family else values[0]
-
-
-def sum_unit(sd: float, weight: Floats) -> float:
-    """Return what a term of the size of its weight rounds to, in standard deviations of the sum.
-
-    The sum of a few rare events is in units that are small beside each of them.
-    """
-    return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
 
 
 def event_table(probs: Floats) -> Floats:

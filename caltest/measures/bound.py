@@ -12,9 +12,8 @@ import numpy as np
 from caltest.measures.outcome import Part
 from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
-from caltest.types import Floats, Hashes, Ints, Labels, Order
+from caltest.types import Floats, Hashes, Labels, Order
 from caltest.units import Statistic
-from caltest.units.sums import Flipped
 from caltest.units.units import rounding_scale
 
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
@@ -75,7 +74,7 @@ class BoundMeasure(ABC):
         """The rows of the predictions that are kept, in their order; None for all as they are."""
         return None
 
-    @property
+    @cached_property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
         observed: Labels = self.predictions.observed if self.seen is None else self.seen
@@ -187,23 +186,3 @@ def in_words(error: float | None, caution: str = "") -> str:
     if error is None:
         return caution or "not bounded"
     return f"at most {error:.2g}" if error else "none"
-
-
-class UStatistic(BoundMeasure):
-    """The mean of a symmetric function h_ij over all pairs of rows, with its sums."""
-
-    @abstractmethod
-    def row_sums(self) -> Floats:
-        """Return sum_{j != i} h_ij for every i."""
-
-    @abstractmethod
-    def weighted_sums(self, counts: Labels | Floats) -> Floats:
-        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
-
-    @abstractmethod
-    def diagonal(self) -> Floats:
-        """Return h_ii for every i."""
-
-    @abstractmethod
-    def signed_sums(self, clusters: Ints, count: int) -> Flipped:
-        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""

@@ -45,6 +45,9 @@ class UnitStatistic(BoundMeasure):
     def values(self, labels: Observed) -> Floats:
         return self.statistic.values(labels)[:, 0]
 
+    def comparable(self, values: Floats) -> Floats:
+        return self.statistic.comparable(values)
+
     def estimate(self, value: float) -> float:
         return float(self.statistic.estimate(value))
 

@@ -31,8 +31,7 @@ OF_LABELS_FIRST = ("y_true", "y", "labels", "target", "targets")  # names of a f
 class OwnMeasure(Measure):
     """A function of probabilities and labels; see `from_callable`."""
 
-    key: ClassVar[str] = "own"
-    title: ClassVar[str] = "statistic of the user's own"
+    key, title = "own", "statistic of the user's own"
     tests: ClassVar[dict[str, dict[str, object]]] = {}
     no_interval: ClassVar[str] = "may be biased, as most errors are, so that no interval is sure"
     compute: Callable[..., float]

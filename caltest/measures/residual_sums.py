@@ -68,12 +68,6 @@ class ResidualStatistic:
 Flippable = Sequence[ResidualStatistic]
 
 
-def reordered(statistic: ResidualStatistic, order: Ints) -> ResidualStatistic:
-    """Return a statistic of the rows in the order `order`, (n,), as one of the rows."""
-    of_rows = statistic.flipped
-    return ResidualStatistic(lambda clusters, n: of_rows(clusters[order], n), statistic.scale)
-
-
 def product_length(features: Floats, gaps: Floats) -> ResidualStatistic:
     """Return the squared length of the sum over rows of the products of two vectors.
 

@@ -15,13 +15,15 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
+from caltest.measures.fits import fitted
+from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, Predictions
 from caltest.types import Events, Flags, Floats, Labels, Order
+from caltest.units import RowUnits
 from caltest.units.units import check_one_dimension
 
 __all__ = [  # noqa: RUF022
@@ -41,48 +43,6 @@ STEPS = 50
 TOLERANCE = 1e-10  # of the decrement, relative to the number of rows
 
 
-class BoundSplit(BoundMeasure):
-    """The splits of the rows of some predictions; the measure learns and bets.
-
-    Rows are taken in the order of their probabilities, whatever the order of rows and classes.
-    """
-
-    def __init__(self, predictions: Predictions, measure: SplitMeasure) -> None:
-        title = f"the {measure.title}"
-        if measure.of_event:
-            check_one_dimension(predictions, title)
-        if predictions.sample_weight is not None:
-            raise NotApplicable(f"{title} takes no sample weights", "use test='cox'")
-        super().__init__(predictions)
-        self.measure, self.parameters = measure, {"splits": measure.splits}
-        self._by_size = np.lexsort(np.sort(predictions.probs, axis=1).T)
-        observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)
-        rows = np.flatnonzero(observed == 0)
-        if rows.size:
-            message = (
-                f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, "
-                f"first in row {rows[0]}: the e-value is infinite"
-            )
-            self.degenerate = (message,)
-
-    def log_evalue(self, labels: Labels) -> float:
-        """Return the logarithm of the e-value for labels (n,)."""
-        chosen = np.take_along_axis(self.predictions.probs, labels[:, None].astype(np.intp), axis=1)
-        if not chosen.all():
-            return math.inf
-        rng, n, found = np.random.default_rng(SEED), self.predictions.n, list[Floats]()
-        bet = partial(self.measure.log_ratios, self.predictions.probs, labels)
-        for _ in range(self.measure.splits):
-            rows = self._by_size[rng.permutation(n)]
-            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
-            found += [bet(one, other), bet(other, one)]
-        logs = np.concatenate(found)
-        return float(scipy.special.logsumexp(logs)) - math.log(logs.size)
-
-    def values(self, labels: Labels) -> Floats:
-        return np.array([evalue_of(self.log_evalue(row)) for row in labels])
-
-
 def evalue_of(log_evalue: float) -> float:
     """Return an e-value; one that is too large for a number becomes the largest one."""
     return math.exp(min(log_evalue, LARGEST_LOG)) if log_evalue < math.inf else math.inf
@@ -90,7 +50,10 @@ def evalue_of(log_evalue: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitMeasure(Measure):
-    """An e-value: the mean over splits of the rows into halves, each used both ways."""
+    """An e-value: the mean over splits of the rows into halves, each used both ways.
+
+    Rows are taken in the order of their probabilities, whatever the order of rows and classes.
+    """
 
     splits: int = 10
     of_event: ClassVar[bool] = False
@@ -104,15 +67,46 @@ class SplitMeasure(Measure):
     def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the e-value, with the p-value that Markov's inequality gives."""
         bound = self.bind(predictions)
-        log_evalue = bound.log_evalue(bound.observed)
+        log_evalue = self.log_evalue(predictions, bound.observed)
         evalue = evalue_of(log_evalue)
         pvalue, text = math.exp(-max(log_evalue, 0.0)), "Markov's inequality, min(1, 1 / e)"
         about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
         return outcome_of(self.symbol, evalue, pvalue, text, evalue, is_bound=True, **about)
 
-    def bind(self, predictions: Predictions) -> BoundSplit:
-        """Split the rows."""
-        return BoundSplit(predictions, self)
+    def bind(self, predictions: Predictions) -> RowStatistic:
+        title, probs = f"the {self.title}", predictions.probs
+        if self.of_event:
+            check_one_dimension(predictions, title)
+        if predictions.sample_weight is not None:
+            raise NotApplicable(f"{title} takes no sample weights", "use test='cox'")
+        observed = np.take_along_axis(probs, predictions.labels[:, None], axis=1)
+        wrong = np.flatnonzero(observed == 0)
+        degenerate: tuple[str, ...] = ()
+        if wrong.size:
+            where = f"in {wrong.size} of {predictions.n} rows, first in row {wrong[0]}"
+            degenerate = (f"the observed class has probability 0 {where}: the e-value is infinite",)
+
+        def values(labels: Labels) -> Floats:
+            return np.array([evalue_of(self.log_evalue(predictions, row)) for row in labels])
+
+        about: dict[str, Any] = {"parameters": {"splits": self.splits}, "degenerate": degenerate}
+        return RowStatistic(fitted(RowUnits(predictions), values, scale=1.0, **about))
+
+    def log_evalue(self, predictions: Predictions, labels: Labels) -> float:
+        """Return the logarithm of the e-value for labels (n,)."""
+        probs, n = predictions.probs, predictions.n
+        chosen = np.take_along_axis(probs, labels[:, None].astype(np.intp), axis=1)
+        if not chosen.all():
+            return math.inf
+        rng, found = np.random.default_rng(SEED), list[Floats]()
+        by_size = np.lexsort(np.sort(probs, axis=1).T)
+        bet = partial(self.log_ratios, probs, labels)
+        for _ in range(self.splits):
+            rows = by_size[rng.permutation(n)]
+            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
+            found += [bet(one, other), bet(other, one)]
+        logs = np.concatenate(found)
+        return float(scipy.special.logsumexp(logs)) - math.log(logs.size)
 
     @abstractmethod
     def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:
@@ -123,8 +117,7 @@ class SplitMeasure(Measure):
 class SplitLikelihoodRatio(SplitMeasure):
     """Bets on a recalibration of the log odds; see `e_likelihood_ratio`."""
 
-    key: ClassVar[str] = "e-likelihood-ratio"
-    title: ClassVar[str] = "split likelihood ratio of a recalibration"
+    key, title = "e-likelihood-ratio", "split likelihood ratio of a recalibration"
 
     def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:
         """Return those of another slope of log p, and of another slope and other intercepts."""
@@ -275,8 +268,7 @@ def e_likelihood_ratio(
 class SafeHosmerLemeshow(SplitMeasure):
     """Bets on an isotonic regression; see `e_hosmer_lemeshow`."""
 
-    key: ClassVar[str] = "e-hosmer-lemeshow"
-    title: ClassVar[str] = "safe Hosmer-Lemeshow test"
+    key, title = "e-hosmer-lemeshow", "safe Hosmer-Lemeshow test"
     of_event: ClassVar[bool] = True
 
     def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:

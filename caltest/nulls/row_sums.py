@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
@@ -17,58 +18,12 @@ Tail = Callable[[Terms, float, float], float]  # P(S >= x) of terms, x and the s
 Words = Callable[[Terms, float, float], tuple[str, tuple[str, ...]]]  # of the same, with notes
 
 ROUGH = 0.2  # share of one row in the variance from which on errors of 10 % and more occur
+EXACT = "exact distribution of the number of events (Poisson-binomial)"
 FEW = 12.0  # rows with another label than the most probable, below which they occur too
 
 
-def convolution_test(measure: Measure, predictions: Predictions, draws: Draws) -> Outcome:
-    r"""Test a number of events by its exact distribution, the Poisson-binomial.
-
-    It is that of the exact null: predictions are held fixed, and labels are independent,
-    :math:`y_i \sim Cat(p_i)`. The number of events has the generating function :math:`\prod_i (1 -
-    p_i + p_i z)`, whose coefficients are computed by convolution of the rows, in pairs and then
-    pairs of pairs. The probabilities are tilted first, so that the observed number is the expected
-    one and its tail keeps its digits however small it is.
-
-    With integer sample weights it is the distribution of the weighted number.
-
-    References
-    ----------
-    Hong (2013), On computing the distribution function for the Poisson binomial distribution,
-    Computational Statistics and Data Analysis 59; Peres, Lee, Keich (2021), Exactly computing the
-    tail of the Poisson-binomial distribution, ACM Transactions on Mathematical Software 46
-    (tilting).
-    """
-    words = "exact distribution of the number of events (Poisson-binomial)", ()
-    return _sum_test("convolution", measure, predictions, _exact_tail, lambda *_: words)
-
-
-def saddlepoint_test(measure: Measure, predictions: Predictions, draws: Draws) -> Outcome:
-    r"""Test a sum over rows by its tails under redrawn labels, approximated at a saddlepoint.
-
-    It is for the same null distribution as the exact null: predictions are held fixed, and labels
-    are independent, :math:`y_i \sim Cat(p_i)`. With :math:`K(\theta) = \sum_i \log \sum_k p_{ik}
-    e^{\theta s_i(k)}` and :math:`K'(\theta) = x`,
-
-    .. math:: P(S \ge x) \approx 1 - \Phi(w) + \phi(w) \left(\frac1u - \frac1w\right), \quad
-        w = \pm\sqrt{2 (\theta x - K(\theta))}, \quad u = \theta \sqrt{K''(\theta)},
-
-    and where the scores lie on a lattice of a span d, with the correction for continuity
-    :math:`u = (1 - e^{-\theta d}) \sqrt{K''(\theta)} / d`. The relative error is small however
-    small the p-value is: of the order 1 / n for n rows that count alike. Where few rows make up
-    the sum, its distribution has steps; there the terms are convolved instead, if need be rounded
-    to a fine lattice.
-
-    References
-    ----------
-    Lugannani, Rice (1980), Saddle point approximation for the distribution of the sum of
-    independent random variables, Advances in Applied Probability 12; Daniels (1987), Tail
-    probability approximations, International Statistical Review 55, section 6 (lattices).
-    """
-    return _sum_test("saddlepoint", measure, predictions, _smooth_tail, _smooth_words)
-
-
-def _sum_test(
-    key: str, measure: Measure, predictions: Predictions, tail: Tail, words: Words
+def sum_test(
+    measure: Measure, predictions: Predictions, draws: Draws, *, key: str, tail: Tail, words: Words
 ) -> Outcome:
     """Test a measure by the tails of the sum that it is a function of."""
     check_applicable(measure, key)
@@ -126,8 +81,24 @@ def _other_side(terms: Terms, deviance: float, span: float) -> float | None:
     return start + high * span
 
 
-def _exact_tail(terms: Terms, x: float, span: float) -> float:
-    """Return P(S >= x) by convolution, of sums on a lattice."""
+def exact_tail(terms: Terms, x: float, span: float) -> float:
+    r"""Return P(S >= x) by convolution: of a number of events, the Poisson-binomial tail.
+
+    It is that of the exact null: predictions are held fixed, and labels are independent,
+    :math:`y_i \sim Cat(p_i)`. The number of events has the generating function :math:`\prod_i (1 -
+    p_i + p_i z)`, whose coefficients are computed by convolution of the rows, in pairs and then
+    pairs of pairs. The probabilities are tilted first, so that the observed number is the expected
+    one and its tail keeps its digits however small it is.
+
+    With integer sample weights it is the distribution of the weighted number.
+
+    References
+    ----------
+    Hong (2013), On computing the distribution function for the Poisson binomial distribution,
+    Computational Statistics and Data Analysis 59; Peres, Lee, Keich (2021), Exactly computing the
+    tail of the Poisson-binomial distribution, ACM Transactions on Mathematical Software 46
+    (tilting).
+    """
     if terms.sd > 0 and not span:
         raise NotApplicable(
             f"null 'convolution' needs a sum over at most {LONGEST:,} points of a lattice, as that "
@@ -137,8 +108,28 @@ def _exact_tail(terms: Terms, x: float, span: float) -> float:
     return tilting.convolved_tail(terms, x, span)
 
 
-def _smooth_tail(terms: Terms, x: float, span: float) -> float:
-    """Return P(S >= x), by convolution where a smooth approximation would be rough."""
+def smooth_tail(terms: Terms, x: float, span: float) -> float:
+    r"""Return P(S >= x) of redrawn labels, approximated at a saddlepoint.
+
+    It is for the same null distribution as the exact null: predictions are held fixed, and labels
+    are independent, :math:`y_i \sim Cat(p_i)`. With :math:`K(\theta) = \sum_i \log \sum_k p_{ik}
+    e^{\theta s_i(k)}` and :math:`K'(\theta) = x`,
+
+    .. math:: P(S \ge x) \approx 1 - \Phi(w) + \phi(w) \left(\frac1u - \frac1w\right), \quad
+        w = \pm\sqrt{2 (\theta x - K(\theta))}, \quad u = \theta \sqrt{K''(\theta)},
+
+    and where the scores lie on a lattice of a span d, with the correction for continuity
+    :math:`u = (1 - e^{-\theta d}) \sqrt{K''(\theta)} / d`. The relative error is small however
+    small the p-value is: of the order 1 / n for n rows that count alike. Where few rows make up
+    the sum, its distribution has steps; there the terms are convolved instead, if need be rounded
+    to a fine lattice.
+
+    References
+    ----------
+    Lugannani, Rice (1980), Saddle point approximation for the distribution of the sum of
+    independent random variables, Advances in Applied Probability 12; Daniels (1987), Tail
+    probability approximations, International Statistical Review 55, section 6 (lattices).
+    """
     fine = _convolvable(terms, x, span)
     if not fine:
         return tilting.saddlepoint_tail(terms, x, span)
@@ -158,7 +149,7 @@ def _convolvable(terms: Terms, x: float, span: float) -> float | None:
     return span if points <= tilting.FINE else 0.0
 
 
-def _smooth_words(terms: Terms, x: float, span: float) -> tuple[str, tuple[str, ...]]:
+def smooth_words(terms: Terms, x: float, span: float) -> tuple[str, tuple[str, ...]]:
     """Return the distribution in words, and where a sum has too few terms to be smooth, a note."""
     lattice = f", on a lattice of span {span:.4g}" if span else ""
     text = f"approximation of the sum over rows{lattice}"
@@ -175,12 +166,12 @@ def _smooth_words(terms: Terms, x: float, span: float) -> tuple[str, tuple[str, 
 CONVOLUTION = Null(
     "convolution",
     "exact distribution of the number of events (Poisson-binomial); valid at every n",
-    convolution_test,
+    partial(sum_test, key="convolution", tail=exact_tail, words=lambda *_: (EXACT, ())),
     resamples=False,
 )
 SADDLEPOINT = Null(
     "saddlepoint",
     "saddlepoint approximation of a sum over rows; small p-values without resamples",
-    saddlepoint_test,
+    partial(sum_test, key="saddlepoint", tail=smooth_tail, words=smooth_words),
     resamples=False,
 )

@@ -9,7 +9,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, draw_poisson, tolerance_of
-from caltest.nulls.base import Draws, Null, drawn_batches, resampled_values, resampling_pvalue
+from caltest.nulls.base import Draws, drawn_batches, resampled_values, resampling_pvalue
 from caltest.predictions import Predictions
 
 NO_WEIGHTS = ("a tolerance takes no sample weights", "use null='exact' without tolerance")
@@ -65,13 +65,3 @@ def at_least_exact(outcome: Outcome, exact: float, what: str = "p-value of calib
         return outcome
     note = f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact {what}"
     return replace(outcome, pvalue=exact, notes=(*outcome.notes, note))
-
-
-def tolerance_null(tolerance: Tolerance) -> Null:
-    """Return the null for a tolerance; it is not one of calibration, so not in the registry."""
-    return Null(
-        "tolerance",
-        "error at most or at least a tolerance",
-        partial(tolerance_test, tolerance=tolerance),
-        resamples=False,
-    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -229,11 +227,6 @@ def wrong_and_right_sums(right: Labels, confidence: Floats, weight: Floats) -> F
             unsure += hit * (1.0 - confidence[i])
         out[b, 0], out[b, 1], out[b, 2], out[b, 3] = wrong, hits, sure, unsure
     return out
-
-
-def binary_entropy(p: float) -> float:
-    """Return -p log p - (1 - p) log(1 - p), 0 at 0 and 1."""
-    return -sum(x * math.log(x) for x in (p, 1.0 - p) if x > 0)
 
 
 # ---- rows drawn with replacement ----------------------------------------------------------------

@@ -212,12 +212,6 @@ def rate_limits(events: Floats, size: Floats, a: float) -> tuple[Floats, Floats]
     return np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
 
 
-def farthest_gap(events: Floats, expected: Floats, size: Floats, a: float) -> float:
-    """Return the largest difference of mean prediction and rate that a cell allows."""
-    mean = expected / size
-    return float(np.max([np.abs(limit - mean) for limit in rate_limits(events, size, a)]))
-
-
 def hidden_deviation(events: Floats, expected: Floats, size: Floats, n: int, a: float) -> float:
     r"""Return by how much the root of a mean squared error can exceed what is seen of it.
 

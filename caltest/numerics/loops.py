@@ -10,7 +10,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from types import FunctionType
@@ -162,29 +162,23 @@ def _controller(*, has_scipy: bool) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class _OneBlasThread:
-    """Holds BLAS to one thread; who is the last to leave gives it back those that it had."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside, self.limit = threading.Lock(), 0, cast("Any", None)
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if not self.inside:
-                found = _controller(has_scipy="scipy.linalg._fblas" in sys.modules)
-                self.limit = found.limit(limits=1, user_api="blas")
-            self.inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.inside -= 1
-            if not self.inside:
-                self.limit.restore_original_limits()
+_BLAS = threading.Lock()
+_INSIDE: list[Any] = []  # how BLAS was before, once for each that holds it to one thread
 
 
-_ONE_BLAS_THREAD = _OneBlasThread()
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread, around many small products outside of `threads`.
 
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread, around many small products outside of `threads`."""
-    return _ONE_BLAS_THREAD
+    Who is the last to leave gives it back those that it had.
+    """
+    with _BLAS:
+        found = _controller(has_scipy="scipy.linalg._fblas" in sys.modules)
+        _INSIDE.append(_INSIDE[0] if _INSIDE else found.limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _BLAS:
+            before = _INSIDE.pop()
+            if not _INSIDE:
+                before.restore_original_limits()

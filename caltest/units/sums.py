@@ -253,6 +253,8 @@ class Statistic:
         Size of the terms of the statistic: ties are measured by it.
     estimate : callable
         The calibration error that an observed value stands for, by default the value itself.
+    comparable : callable
+        An increasing function of values in which ties are ties up to rounding.
     calibrated : float
         What the estimate of calibrated predictions is about, where the statistic is no mean.
     parameters, notes, degenerate
@@ -279,6 +281,7 @@ class Statistic:
     value: Callable[[Any], Floats]
     scale: Floats | float = 1.0
     estimate: Callable[[float], float] = float
+    comparable: Callable[[Floats], Floats] = np.asarray
     calibrated: float = 0.0
     parameters: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

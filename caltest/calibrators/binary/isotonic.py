@@ -264,9 +264,11 @@ class VennAbers(BinaryCalibrator):
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.loss, LOSSES, "loss")
         score, mass, events = distinct_scores(inputs.event, event, weight)
-        # From score j on an added label 0 gives low[j + 1]; up to score j a label 1 gives high[j].
-        low = np.concatenate([[0.0], added_other(mass, events)])
-        high = np.concatenate([added_event(mass, events), [1.0]])
+        # Up to score j an added label 1 gives high[j]; from score j on a label 0 gives low[j + 1].
+        rise, run = _slopes(mass, events)
+        high = np.append(np.clip(rise / run, 0.0, 1.0), 1.0)
+        rise, run = _slopes(mass[::-1].copy(), (mass - events)[::-1].copy())
+        low = np.append(0.0, np.clip((run - rise) / run, 0.0, 1.0)[::-1])
         self.cuts0_, self.values0_ = _steps(score, low)
         self.cuts1_, self.values1_ = _steps(score, high)
 
@@ -305,24 +307,6 @@ def _steps(score: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Leave out the scores at which a step function does not change."""
     changes = values[1:] != values[:-1]
     return score[changes], values[np.append(True, changes)]
-
-
-def added_event(mass: Floats, events: Floats) -> Floats:
-    """Return the fit at each of the d distinct scores after an event of weight 1 is added to it.
-
-    An event that is added between two scores is pooled with the upper one, which is not larger.
-    """
-    rise, run = _slopes(mass, events)
-    return np.clip(rise / run, 0.0, 1.0)
-
-
-def added_other(mass: Floats, events: Floats) -> Floats:
-    """Return the fit at each score after an observation that is no event is added to it.
-
-    Seen from the other side, where an event is none and scores descend, it is an added event.
-    """
-    rise, run = _slopes(mass[::-1].copy(), (mass - events)[::-1].copy())
-    return np.clip((run - rise) / run, 0.0, 1.0)[::-1]
 
 
 @njit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
@@ -187,13 +186,13 @@ class DirichletCalibrator(LinearMap):
             fits.append(fit_dirichlet(np.broadcast_to(logs, m)))
             if not mass[k]:
                 self._note(f"no label is {name}: its predictions count as uniform")
-            elif not fits[k].bounded:
+            elif fits[k][0].sum() > LARGEST:
                 self._note(f"the predictions of class {name} are all equal, or nearly so")
-        alpha = np.array([fit.alpha for fit in fits])
+        alphas, norms, steps = zip(*fits, strict=True)
+        alpha = np.array(alphas)
         share = np.maximum(mass, 0.5 / total)
         W, b = generative_to_linear(alpha, share / share.sum())
-        norm, steps = max(fit.norm for fit in fits), max(fit.steps for fit in fits)
-        self._keep(np.column_stack([W, b]), 0.0, 0.0, norm, steps, None)
+        self._keep(np.column_stack([W, b]), 0.0, 0.0, max(norms), max(steps), None)
 
     @property
     def generative_(self) -> tuple[Floats, Floats]:
@@ -209,19 +208,11 @@ LARGEST = 1e6  # sum of the parameters; predictions that vary less are taken as 
 ENOUGH = 1e-12  # of the gradient, relative to the mean logarithms
 
 
-class FittedDirichlet(NamedTuple):
-    """The parameters (m,), the norm of the gradient, Newton steps, and whether there is an end."""
-
-    alpha: Floats
-    norm: float
-    steps: int
-    bounded: bool
-
-
-def fit_dirichlet(mean_logs: Floats) -> FittedDirichlet:
+def fit_dirichlet(mean_logs: Floats) -> tuple[Floats, float, int]:
     """Maximise the mean log likelihood of a Dirichlet, which is concave, by Newton's method.
 
-    It has no maximum where all rows are equal: then the parameters sum to more than `LARGEST`.
+    Returned are the parameters (m,), the norm of the gradient, and the Newton steps. The likelihood
+    has no maximum where all rows are equal: then the parameters sum to more than `LARGEST`.
 
     The Hessian is a diagonal matrix less one of rank one (Minka 2000, Estimating a Dirichlet
     distribution, section 1).
@@ -235,7 +226,7 @@ def fit_dirichlet(mean_logs: Floats) -> FittedDirichlet:
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).dirichlet([2.0, 1.0, 0.5], 10_000)
-    >>> fit_dirichlet(np.log(rows).mean(axis=0)).alpha.round(1)
+    >>> fit_dirichlet(np.log(rows).mean(axis=0))[0].round(1)
     array([2. , 1. , 0.5])
     """
 
@@ -260,7 +251,7 @@ def fit_dirichlet(mean_logs: Floats) -> FittedDirichlet:
         ):
             move /= 2
         alpha, steps = trial, steps + 1
-    return FittedDirichlet(alpha, norm, steps, bool(alpha.sum() <= LARGEST))
+    return alpha, norm, steps
 
 
 # ---- Matrix scaling, Guo et al. 2017, with the penalties of Kull et al. 2019 --------------------

@@ -27,8 +27,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
-from caltest.predictions import Predictions
-from caltest.predictions.options import Measured
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits
 
@@ -103,8 +102,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
 
     root: bool = False  # type: ignore[misc]  # an option here
 
-    key: ClassVar[str] = "debiased-ece"
-    title: ClassVar[str] = "debiased squared calibration error"
+    key, title = "debiased-ece", "debiased squared calibration error"
     distance: ClassVar[str] = DEBIASED
     # A resample with its repeated rows is not unbiased.
     intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")

@@ -23,29 +23,17 @@ from caltest.measures.binning import (
     split_cells,
     uniform_cells,
 )
-from caltest.measures.bins.errors import (
-    BINS,
-    NORMS,
-    BinMean,
-    BinnedCells,
-    BinnedRows,
-    Bins,
-    Distance,
-    flipped_bins,
-    row_distances,
-    row_gaps,
-    table_sums,
-)
+from caltest.measures.bins import errors
+from caltest.measures.bins.errors import BinMean, BinnedCells, BinnedRows, Bins, Distance
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means, uniform_bins
-from caltest.numerics.event_tails import farthest_gap
+from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
-from caltest.predictions import Predictions
-from caltest.predictions.options import Measured
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension
@@ -174,12 +162,12 @@ class BinErrors(Measure):
         self.bin_notes(sums.mean)
         codes = np.zeros((predictions.n, 1), np.int64)
         codes[slice(None) if weight is None else weight > 0] = cast("BinnedRows", sums.units).codes
-        return [flipped_bins(predictions, codes, sums.mean)]
+        return [errors.flipped_bins(predictions, codes, sums.mean)]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
         sums = self.sums(RowUnits(predictions))
-        return row_gaps(predictions, cast("BinnedRows", sums.units).codes, sums.mean)
+        return errors.row_gaps(predictions, cast("BinnedRows", sums.units).codes, sums.mean)
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         return self.unseen(self.sums(RowUnits(counted(predictions))), a)
@@ -200,7 +188,7 @@ class DistanceErrors(BinErrors):
     distance: Distance = "tv"
 
     binnings: ClassVar[tuple[str, ...]] = (*BinErrors.binnings, "sweep")
-    convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
+    convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
     largest: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -236,7 +224,7 @@ class DistanceErrors(BinErrors):
     @property
     def intervals(self) -> tuple[str, ...]:
         # The bins of a sweep depend on the labels, so that they are others for other rows.
-        is_norm = self.binning != "sweep" and self.distance in NORMS
+        is_norm = self.binning != "sweep" and self.distance in errors.NORMS
         return ("convex", *super().intervals) if is_norm else super().intervals
 
 
@@ -247,7 +235,7 @@ def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic
     """
     starts, ends = tie_runs(units.mean)
 
-    def errors(labels: Labels) -> Floats:
+    def values(labels: Labels) -> Floats:
         """Return the errors (B, 1)."""
         bins = sweep_counts(labels, starts, ends)
         size, expected, events = sweep_sums(labels, bins, ends, units.mean)
@@ -257,14 +245,14 @@ def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic
         if callable(of.distance):
             lengths, both = np.zeros_like(size), [np.append(1.0 - q, q, axis=-1) for q in (p, y)]
             for row, used, *means in zip(lengths, size > 0.0, *both, strict=True):
-                row[used] = row_distances(of.distance, *(mean[used] for mean in means))
+                row[used] = errors.row_distances(of.distance, *(mean[used] for mean in means))
         else:
             lengths = of.lengths(y - p)
         return power_means(lengths, size / units.rows, of.power, of.first)
 
     bins = int(sweep_counts(units.observed[None], starts, ends)[0])
     parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
-    sums = FunctionOfUnits(units, errors)
+    sums = FunctionOfUnits(units, values)
     return Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
 
 
@@ -351,8 +339,7 @@ class ECE(DistanceErrors):
 
     p: float = 1  # type: ignore[misc]  # an option here
 
-    key: ClassVar[str] = "ece"
-    title: ClassVar[str] = "expected calibration error"
+    key, title = "ece", "expected calibration error"
 
     @property
     def symbol(self) -> str:
@@ -516,16 +503,19 @@ def confidence_ece(
 class MCE(DistanceErrors):
     """The MCE with its bins and distance; see `mce` for the parameters."""
 
-    key: ClassVar[str] = "mce"
-    title: ClassVar[str] = "maximum calibration error"
+    key, title = "mce", "maximum calibration error"
     symbol: ClassVar[str] = "MCE"
     p: ClassVar[float] = math.inf
-    convex_notes: ClassVar[tuple[str, ...]] = (BINS, WORST)
+    convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS, WORST)
 
     def unseen(self, bins: Bins, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
-        farthest = max(farthest_gap(*some, a) for some in bins.units.counts())
+        farthest = max(  # of the differences of mean prediction and rate that a bin allows
+            float(np.abs(limit - expected / size).max())
+            for events, expected, size in bins.units.counts()
+            for limit in rate_limits(events, size, a)
+        )
         return max(farthest - float(bins.mean.errors(bins.observed())[0, 0]), 0.0)
 
 
@@ -623,7 +613,7 @@ class ClasswiseECE(Measure):
     title: ClassVar[str] = "classwise expected calibration error"
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
-    convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
+    convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, BINNINGS, "binning")
@@ -643,13 +633,13 @@ class ClasswiseECE(Measure):
         units, (codes, mean) = RowUnits(predictions), class_bins(predictions, self)
         bins = mean.mass.size // predictions.m
 
-        def errors(labels: Labels) -> Floats:
+        def values(labels: Labels) -> Floats:
             """Return the mean over the classes of their errors, (B, 1)."""
             counts = class_counts(labels, units.scale, codes, bins).reshape(len(labels), -1)
             distances = mean.event_distances(counts)
             return np.asarray(mean.errors(distances).mean(axis=1, keepdims=True))
 
-        sums = FunctionOfUnits(units, errors)
+        sums = FunctionOfUnits(units, values)
         parameters = {"binning": self.binning, "bins": self.bins}
         return RowStatistic(
             Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
@@ -657,11 +647,11 @@ class ClasswiseECE(Measure):
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
-        return [flipped_bins(predictions, *class_bins(predictions, self))]
+        return [errors.flipped_bins(predictions, *class_bins(predictions, self))]
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
-        return row_gaps(predictions, *class_bins(predictions, self))
+        return errors.row_gaps(predictions, *class_bins(predictions, self))
 
 
 def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels, BinMean]:
@@ -673,7 +663,7 @@ def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels,
     else:
         for j, column in enumerate(probs.T):
             codes[:, j] = np.searchsorted(event_cuts(column, weight, bins), column)
-    mass, sums = table_sums(predictions, codes, first, bins * first.size)
+    mass, sums = errors.table_sums(predictions, codes, first, bins * first.size)
     mean = sums / np.where(mass > 0.0, mass, 1.0)[:, None]
     return codes, BinMean(mass, mass, mean, "tv", float(measure.p), first)
 

@@ -280,13 +280,11 @@ class BinnedCells(CellUnits):
         self.bins = np.append(np.flatnonzero(is_first), is_first.size)
         self.first = np.searchsorted(self.bins, self.start[:-1])
 
-    def count(self, observed: Observed) -> Floats:
-        """Return the number of events (B, bins) for those of the cells (B, U)."""
-        return self.bin_sums(observed)
-
     def bin_sums(self, values: Floats) -> Floats:
         """Sum values of the cells (..., U) over each bin."""
         return np.add.reduceat(values, self.bins[:-1], axis=-1)
+
+    count = bin_sums
 
     @cached_property
     def event_sums(self) -> Floats:

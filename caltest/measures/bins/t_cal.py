@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Unpack
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -13,14 +13,10 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
-from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
-from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
-from caltest.sources import Cells
 from caltest.types import Floats, Ints
-from caltest.units import CellUnits, FunctionOfUnits, Statistic, Units
+from caltest.units import CellUnits, FunctionOfUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 
 __all__ = ["TCal", "t_cal"]
@@ -42,8 +38,7 @@ class TCal(Measure):
 
     scales: int | None = None
 
-    key: ClassVar[str] = "t-cal"
-    title: ClassVar[str] = "T-Cal, adaptive debiased plug-in"
+    key, title = "t-cal", "T-Cal, adaptive debiased plug-in"
     drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:
@@ -51,12 +46,24 @@ class TCal(Measure):
 
     symbol: ClassVar[str] = "T-Cal"
 
-    def bind(self, predictions: Predictions) -> BoundMeasure:
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
+
+    def takes(self, form: str) -> bool:
+        return super().takes(form) and not (form == "cells" and self.needs_rows)
+
+    def statistic(self, units: Units) -> Statistic:
+        limit = self.limit_of_scales(units.rows)
+        if isinstance(units, CellUnits):
+            cells = units.cells
+            _check_weights(cells.weights)
+            found = dyadic_statistic(units, cells.bins[2**limit], limit, cells.variance)
+            return replace(found, caution=CAUTION)
+        predictions = cast("RowUnits", units).predictions
         check_one_dimension(predictions, "T-Cal")
         _check_weights(predictions.sample_weight)
-        limit, units = self.limit_of_scales(predictions.n), SortedRowUnits(predictions)
-        cells = np.maximum(np.ceil(units.mean * 2.0**limit).astype(np.int64) - 1, 0)
-        return RowStatistic(dyadic_statistic(units, cells, limit, units.mean * (1.0 - units.mean)))
+        rows = SortedRowUnits(predictions)
+        places = np.maximum(np.ceil(rows.mean * 2.0**limit).astype(np.int64) - 1, 0)
+        return dyadic_statistic(rows, places, limit, rows.mean * (1.0 - rows.mean))
 
     @property
     def cell_bins(self) -> tuple[int, ...]:
@@ -67,14 +74,6 @@ class TCal(Measure):
         if self.scales is not None and self.scales <= SCALES_OF_CELLS:
             return ""
         return f"bins are finer than cells; with scales={SCALES_OF_CELLS} or fewer they are not"
-
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        if self.needs_rows:
-            return super().bind_cells(cells)
-        _check_weights(cells.weights)
-        limit = self.limit_of_scales(cells.rows)
-        found = dyadic_statistic(CellUnits(cells), cells.bins[2**limit], limit, cells.variance)
-        return CellStatistic(replace(found, caution=CAUTION), cells)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the ECE, which is defined for one row, where the rows have no weights."""
@@ -108,7 +107,10 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
     variance : (U,) array
         The sums of p (1 - p) of the units.
     """
-    size, shared = np.array(units.mass), shared_scales(cells, limit)
+    # The finest scale at which a unit and the next share a bin: the exponent of a whole number is
+    # the number of its bits.
+    bits = np.frexp((cells[1:] ^ cells[:-1]).astype(np.float64))[1]
+    size, shared = np.array(units.mass), np.append(np.maximum(limit - bits, 0), 0)
     # At finer scales every bin has one row and the sums are 0 for any labels.
     scales = limit if size.max() > 1 else int(shared.max())
     if scales == 0:
@@ -198,17 +200,6 @@ def t_cal(
     6.481
     """
     return TCal(scales=scales).evaluate(probs, labels, lens, **rows)
-
-
-def shared_scales(cells: Ints, scales: int) -> Ints:
-    """Return the finest scale at which unit i and unit i + 1 share a bin.
-
-    `cells` (U,) are their bins at the scale `scales`, in ascending order. It is 0 where there is
-    none; the last unit shares none.
-    """
-    # The exponent of a whole number is the number of its bits.
-    bits = np.frexp((cells[1:] ^ cells[:-1]).astype(np.float64))[1]
-    return np.append(np.maximum(scales - bits, 0), 0)
 
 
 @njit()

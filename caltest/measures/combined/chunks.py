@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,25 +14,10 @@ from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
-from caltest.measures.combined import component
+from caltest.measures.combined import component, context, tails
 from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
-from caltest.measures.combined.context import (
-    CELLS,
-    LEAST_LOG,
-    RANKS,
-    pair_precision,
-    ranks_of,
-    variance_edges,
-)
 from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells, HitRows
-from caltest.measures.combined.tails import (
-    SCALE,
-    parameters_of,
-    reference_keys,
-    scales_of,
-    scores_of,
-)
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
@@ -50,24 +35,6 @@ MOST = 16 * GIB  # of the counts of pairs, in a call for very many rows
 NOTE = f"by chunks, the components of the confidence at the means of up to {LINE} cells of it"
 
 
-class Grid(NamedTuple):
-    """What is known of the predictions before their rows are added up.
-
-    Attributes
-    ----------
-    features : Features
-        Of the kernel.
-    line : (L,) array
-        The largest values of the cells of the confidence but the last.
-    curves : (m, K) array
-        Those of the cells of each class.
-    """
-
-    features: Features
-    line: Floats
-    curves: Floats
-
-
 class PortfolioTotals:
     """Sums over rows that the components are functions of, in whole numbers.
 
@@ -81,34 +48,35 @@ class PortfolioTotals:
         Resamples, and the observed labels as number 0.
     """
 
-    def __init__(self, grid: Grid, m: int, size: int) -> None:
+    def __init__(self, features: Features, line: Floats, curves: Floats, m: int, size: int) -> None:
         counted = f"counting {size} times the pairs of {m} classes"
-        check_memory(size * m * max(m, CELLS), counted, most=MOST)
-        self.kernel = FeatureTotals(grid.features, m, size)
-        self.grid, self.m, self.ranks = grid, m, min(RANKS, m)
-        line = (grid.line.size + 1,)
-        shapes = [line, (), (m,), (m, m), line, (m, CELLS), (self.ranks,)]
+        check_memory(size * m * max(m, context.CELLS), counted, most=MOST)
+        self.kernel = FeatureTotals(features, m, size)
+        self.line, self.curves = line, curves
+        self.m, self.ranks = m, min(context.RANKS, m)
+        steps = (line.size + 1,)
+        shapes = [steps, (), (m,), (m, m), steps, (m, context.CELLS), (self.ranks,)]
         self.moved = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
         self.whole: dict[str, Ints] = {}
 
     def block(self, probs: Floats) -> tuple[Any, LabelRows]:
         m, at = self.m, np.arange(len(probs))
         ranked = np.argsort(-probs, axis=1, kind="stable")
-        ranks, chance = ranks_of(probs, ranked, self.ranks)
+        ranks, chance = context.ranks_of(probs, ranked, self.ranks)
         top = ranked[:, 0]
         confidence = probs[at, top]
         logs = np.log(np.maximum(probs, LEAST))
         centred = logs - np.einsum("ik,ik->i", probs, logs)[:, None]
         roots = 1.0 / np.sqrt(np.maximum(probs, LEAST))
-        v, slopes = probs * (1.0 - probs), np.maximum(logs, LEAST_LOG)
+        v, slopes = probs * (1.0 - probs), np.maximum(logs, context.LEAST_LOG)
         tables = np.stack([centred * UNIT, roots * ROOT, slopes * UNIT], axis=2)
         spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
-        line, cells = np.searchsorted(self.grid.line, confidence), np.empty(probs.shape, np.uint8)
+        line, cells = np.searchsorted(self.line, confidence), np.empty(probs.shape, np.uint8)
         for k in range(m):
-            cells[:, k] = np.searchsorted(self.grid.curves[k], probs[:, k])
-        flat = (cells + CELLS * np.arange(m)).ravel()
+            cells[:, k] = np.searchsorted(self.curves[k], probs[:, k])
+        flat = (cells + context.CELLS * np.arange(m)).ravel()
         pairs = (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1)
-        p_log, v_log, length = probs * slopes, v * slopes, self.grid.line.size + 1
+        p_log, v_log, length = probs * slopes, v * slopes, self.line.size + 1
         for name, values in (
             ("p", probs),
             ("v", v),
@@ -126,18 +94,18 @@ class PortfolioTotals:
             ("spread", length, line, _whole(spread)),
             ("line", length, line, _whole(confidence)),
             ("line v", length, line, _whole(confidence * (1.0 - confidence))),
-            ("curves", m * CELLS, flat, _whole(probs.ravel())),
+            ("curves", m * context.CELLS, flat, _whole(probs.ravel())),
             ("p top", (m, m), top, _whole(probs)),
             ("v top", (m, m), top, _whole(v)),
             ("line n", length, line, 1),
-            ("curves n", m * CELLS, flat, 1),
+            ("curves n", m * context.CELLS, flat, 1),
             # What is added where each label is the predicted class.
             ("top temperatures", length, line, own[:, 0]),
             ("top roots", 1, first, own[:, 1]),
             ("top logs", m, top, own[:, 2]),
             ("top confusions", (m, m), (top, top), 1),
             ("top hits", length, line, 1),
-            ("top curves", (m, CELLS), (top, cells[at, top]), 1),
+            ("top curves", (m, context.CELLS), (top, cells[at, top]), 1),
             ("top places", self.ranks, first, 1),
         ):
             sums = np.zeros(shape, np.int64)
@@ -197,7 +165,7 @@ class TakenPairs(Taken):
     def __init__(self, totals: PortfolioTotals) -> None:
         expected = totals.expected("p top")
         self.predicted = np.arange(totals.m)
-        self.precision = pair_precision(totals.expected("v top"), self.predicted, STEADY)
+        self.precision = context.pair_precision(totals.expected("v top"), self.predicted, STEADY)
         self.seen = totals.by_label.confusions[0]
         gaps = totals.by_label.confusions - expected
         super().__init__(np.einsum("bak,bak,ak->b", gaps, gaps, self.precision))
@@ -208,8 +176,9 @@ class TakenCurves(Taken):
     """The largest standardised partial sum of each class, (B, m), over cells of its probability."""
 
     def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
-        expected = totals.expected("curves").reshape(totals.m, CELLS)
-        self.edges, self.counts = totals.grid.curves, totals.whole["curves n"].reshape(-1, CELLS)
+        expected = totals.expected("curves").reshape(totals.m, context.CELLS)
+        self.edges = totals.curves
+        self.counts = totals.whole["curves n"].reshape(expected.shape)
         gaps = totals.by_label.curves - expected
         self.gaps = gaps[0]
         super().__init__(np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale)
@@ -223,7 +192,7 @@ class TakenCurves(Taken):
         """Return the number of rows in some cells of class k, and which these are."""
         ends = np.append(0.0, np.append(self.edges[k], 1.0))[[low, high]]
         (first, last), (near, far) = ends, NEAR * np.minimum(ends, 1.0 - ends)
-        before, after = first - near if low else None, last + far if high < CELLS else None
+        before, after = first - near if low else None, last + far if high < context.CELLS else None
         words = range_words(before, first + near, last - far, after)
         return float(self.counts[k, low:high].sum()), words
 
@@ -354,26 +323,28 @@ class CombinedChunks(BoundChunks):
         Where they are in memory: how far the statistic is from theirs is stated.
     """
 
-    scale = SCALE
+    scale = tails.SCALE
 
     def __init__(self, survey: Survey, names: Sequence[str], rows: Source = None) -> None:
         probs = survey.sample.probs
         features, m = Features.of(Exponential(), probs), probs.shape[1]
         top, v = probs.max(axis=1), probs * (1.0 - probs)
-        curves = np.stack([variance_edges(probs[:, k], v[:, k]) for k in range(m)])
-        line = np.unique(variance_edges(top, np.ones(top.size), LINE))
-        self.n, self.names, self.references, self.rows = survey.n, names, reference_keys(), rows
-        self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
+        curves = np.stack([context.variance_edges(probs[:, k], v[:, k]) for k in range(m)])
+        line = np.unique(context.variance_edges(top, np.ones(top.size), LINE))
+        self.n, self.names, self.rows = survey.n, names, rows
+        self.references = tails.reference_keys()
+        self.make = partial(PortfolioTotals, features, line, curves, m)
         self.notes = (NOTE,)
-        self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
+        self.parameters = tails.parameters_of(component.SEVERAL)
+        self.parameters |= {"features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         sums = ChunkSums(totals, self)
         portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
-        scales = scales_of(portfolio, reference)
-        scores = scores_of(scales, seen)
+        scales = tails.scales_of(portfolio, reference)
+        scores = tails.scores_of(scales, seen)
         values = component.combine(portfolio, scores)
         if self.rows is not None:
             hits = self.rows.hits
@@ -381,7 +352,7 @@ class CombinedChunks(BoundChunks):
                 kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]
                 for kind, own in zip(component.SEVERAL, seen, strict=True)
             ]
-            of_rows = component.combine(portfolio, scores_of(scales, np.stack(exact)))
+            of_rows = component.combine(portfolio, tails.scores_of(scales, np.stack(exact)))
             error = in_words(float(abs(values[0] - of_rows[0])))
             self.parameters = {**self.parameters, "error by cells": error}
         return values, component.most_extreme_first(portfolio, scores, seen)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import ResidualStatistic, reordered
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics import joint
 from caltest.types import Codes, Floats, Ints
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Source = Any  # rows of classes or of one event, cells, or sums over chunks
 Observed = Any  # labels (B, n), events or excesses of events (B, U), as the source reads them
 Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)
+Sums = Any  # `Summing`, or what else has its functions `of` and `signed`
 
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
@@ -58,24 +59,16 @@ NO_TEMPERATURE = Finding(
 )
 
 
-class ResidualSums(Protocol):
-    """Sums of residuals."""
-
-    def of(self, observed: Observed) -> Floats:
-        """Return the sums for each row of what is observed, (B,) or (B, D)."""
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        """Return a function of the sums as a statistic of residuals whose signs are flipped."""
-
-
 @dataclass(eq=False)
 class Summing:
-    """Sums that are two functions.
+    """Sums of residuals.
 
     Attributes
     ----------
-    of, signed : callable
-        See `ResidualSums`.
+    of : callable
+        The sums for each row of what is observed, (B,) or (B, D).
+    signed : callable
+        A function of the sums as a statistic of residuals whose signs are flipped.
     expected : float or array
         What was taken away from sums over labels.
     """
@@ -109,7 +102,7 @@ class Component:
     """
 
     source: Source
-    sums: ResidualSums
+    sums: Sums
     value: Function
     finding: Callable[[], Finding]
     two_sided: bool = False
@@ -124,9 +117,10 @@ class Component:
 
     def residual_statistic(self) -> ResidualStatistic:
         """Return the statistic of residuals whose signs are flipped, with its name."""
-        found = self.sums.signed(self.value)
-        if self.source.order is not None:
-            found = reordered(found, self.source.order)
+        found: ResidualStatistic = self.sums.signed(self.value)
+        if (order := self.source.order) is not None:
+            of_rows = found.flipped
+            found = ResidualStatistic(lambda codes, n: of_rows(codes[order], n), found.scale)
         found.key, found.title, found.two_sided = self.key, self.title, self.two_sided
         found.weight = self.weight
         return found
@@ -149,7 +143,7 @@ class Component:
         )
 
 
-def observed_sums(source: Source, sums: ResidualSums) -> Floats:
+def observed_sums(source: Source, sums: Sums) -> Floats:
     """Return the sums of the observed labels."""
     return np.asarray(sums.of(source.observed)[0])
 

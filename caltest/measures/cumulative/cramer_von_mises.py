@@ -30,8 +30,7 @@ class SquaredSums(PartialSums):
 class CramerVonMises(Measure):
     """The Cramer-von Mises error; see `cramer_von_mises`."""
 
-    key: ClassVar[str] = "cramer-von-mises"
-    title: ClassVar[str] = "Cramer-von Mises calibration error"
+    key, title = "cramer-von-mises", "Cramer-von Mises calibration error"
     largest: ClassVar[float] = 1.0
     symbol: ClassVar[str] = "CvM"
     is_squared: ClassVar[bool] = True

@@ -256,8 +256,7 @@ class Binomial(GradeMeasure):
     PD estimates, section 5.
     """
 
-    key: ClassVar[str] = "binomial"
-    title: ClassVar[str] = "number of defaults, binomial distribution"
+    key, title = "binomial", "number of defaults, binomial distribution"
     distribution_text: ClassVar[str] = "binomial distribution"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
@@ -280,8 +279,7 @@ class Jeffreys(GradeMeasure):
     proportion, section 3.1.3.
     """
 
-    key: ClassVar[str] = "jeffreys"
-    title: ClassVar[str] = "number of defaults, Jeffreys posterior"
+    key, title = "jeffreys", "number of defaults, Jeffreys posterior"
     distribution_text: ClassVar[str] = "beta posterior of the default rate from Jeffreys' prior"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
@@ -316,8 +314,7 @@ class Normal(GradeMeasure):
     PD estimates, section 5.
     """
 
-    key: ClassVar[str] = "normal"
-    title: ClassVar[str] = "number of defaults, normal limit"
+    key, title = "normal", "number of defaults, normal limit"
     nulls: ClassVar[tuple[str, ...]] = ("asymptotic", *OF_ROWS)
 
     distribution_text: ClassVar[str] = "normal limit"
@@ -383,8 +380,7 @@ class Vasicek(GradeMeasure):
 
     correlation: float | str = "corporate"
 
-    key: ClassVar[str] = "vasicek"
-    title: ClassVar[str] = "number of defaults, one-factor model of Vasicek"
+    key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,8 +46,7 @@ class ConfidenceBand(Measure):
     method: str | None = None
     digits: int | None = None
 
-    key: ClassVar[str] = "confidence-band"
-    title: ClassVar[str] = "honest confidence band"
+    key, title = "confidence-band", "honest confidence band"
     drawn_as: ClassVar[str] = "confidence-band"
     symbol: ClassVar[str] = "-log10 p"
     forms: ClassVar[tuple[str, ...]] = ("rows",)

@@ -5,11 +5,9 @@ The first is Hotelling's statistic of the mean deviations, the second their mean
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -19,7 +17,6 @@ from caltest.errors import NotApplicable, invalid
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.fits import fitted
 from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.skce import SKCE
@@ -29,14 +26,14 @@ from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_q
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import blocks, njit
 from caltest.predictions import Measured, Predictions
-from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
-from caltest.units import RowUnits, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
 
 __all__ = ["CME", "UCME", "cme", "ucme"]
 
 
 Part = tuple[slice, Floats, Floats]
+Moments = Callable[[Observed], tuple[Floats, Floats]]
 Choice = int | tuple[object, object] | None  # a number, (probs, labels), or by n
 # The number of locations where none is given: that of the paper, or fewer where n or m is small.
 # More of them make the covariance matrix of the deviations nearly singular.
@@ -128,82 +125,6 @@ class AtLocations:
         return out
 
 
-class Hotelling(BoundMeasure):
-    """T^2 of the mean deviations at test locations."""
-
-    n: int
-
-    @abstractmethod
-    def moments(self, labels: Counts) -> tuple[Floats, Floats]:
-        """Return the sums over rows of z_i and of z_i z_i' for each row of labels."""
-
-    def comparable(self, values: Floats) -> Floats:
-        # The log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes: its relative error
-        # is that of the inverse, and an infinite T^2 is a share of 1, up to rounding.
-        share = values / (values + self.n - 1.0)
-        return np.asarray(np.log(np.maximum(share, np.finfo(float).tiny)))
-
-    def values(self, labels: Counts) -> Floats:
-        return hotelling(*self.moments(labels), self.n)[0]
-
-    def estimate(self, value: float) -> float:
-        return float(np.square(self._observed_moments[0] / self.n).mean())
-
-    @property
-    def rank(self) -> int:
-        """Rank of the covariance matrix of the observed deviations."""
-        return int(hotelling(*self._observed_moments, self.n)[1][0])
-
-    @cached_property
-    def _observed_moments(self) -> tuple[Floats, Floats]:
-        return self.moments(self.observed[np.newaxis])
-
-
-class StudentizedEmbedding(Hotelling):
-    """T^2 of rows."""
-
-    def __init__(self, at: AtLocations) -> None:
-        super().__init__(at.predictions)
-        _check(at.predictions.n, at.size, at.predictions.sample_weight)
-        self.at, self.n, self.scale = at, at.predictions.n, SINGULAR
-        self.notes, self.degenerate = at.kernel.notes, at.kernel.degenerate
-        self.parameters = at.parameters
-
-    def moments(self, labels: Labels) -> tuple[Floats, Floats]:
-        at = self.at
-        sums = np.zeros((len(labels), at.size))
-        products = np.zeros((len(labels), at.size, at.size))
-        for rows, kappa, expected in at.parts():
-            some = np.ascontiguousarray(labels[:, rows])
-            add_location_moments(kappa, at.gain, expected, some, sums, products)
-        return sums, products
-
-
-class CellEmbedding(Hotelling, BoundCells):
-    """T^2 of cells: the moments of the rows are linear in their numbers of events."""
-
-    def __init__(self, cells: Cells, kernel: FittedKernel, locations: Locations) -> None:
-        BoundCells.__init__(self, cells)
-        size = len(locations.labels)
-        _check(cells.rows, size, cells.weights)
-        self.n, self.scale, self.caution = cells.rows, SINGULAR, at_mean(kernel, cells)
-        self.notes, self.degenerate = kernel.notes, kernel.degenerate
-        self.parameters = {"test locations": locations.origin, **kernel.parameters}
-        gain = np.zeros((len(cells), size))  # of y - p of a row
-        for term in kernel.terms:
-            steps = np.subtract(*term.matrix[::-1][:, locations.labels])
-            gain += steps * term.cross(locations.probs, slice(None))
-        squares = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
-        self._gain, self._squares = gain, (1.0 - 2.0 * cells.mean)[:, None] * squares
-        self._constant = cells.variance @ squares
-
-    def moments(self, labels: Counts) -> tuple[Floats, Floats]:
-        excess = labels - self.cells.expected
-        products = excess @ self._squares + self._constant
-        size = self._gain.shape[1]
-        return excess @ self._gain, products.reshape(len(labels), size, size)
-
-
 def _check(n: int, size: int, weights: object) -> None:
     if n <= size:
         reason = "the CME statistic needs more observations than test locations"
@@ -243,24 +164,80 @@ class EmbeddingMeasure(Measure):
 class CME(EmbeddingMeasure):
     """T^2 with its kernel and test locations; see `cme` for the parameters."""
 
-    key: ClassVar[str] = "cme"
-    title: ClassVar[str] = "calibration mean embedding, Hotelling's T^2"
+    key, title = "cme", "calibration mean embedding, Hotelling's T^2"
     symbol: ClassVar[str] = "T^2"
     estimate_symbol: ClassVar[str] = "UCME^2"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
-    def bind(self, predictions: Predictions) -> StudentizedEmbedding:
-        return StudentizedEmbedding(self.located(predictions))
+    def located(self, predictions: Predictions) -> AtLocations:
+        at = super().located(predictions)
+        _check(predictions.n, at.size, predictions.sample_weight)
+        return at
 
-    def bind_cells(self, cells: Cells) -> CellEmbedding:
+    def moments(self, units: Units) -> tuple[Moments, dict[str, Any]]:
+        """Return a function of what is observed (B, U), and what a result says of it.
+
+        It gives the sums over rows of z_i (B, J) and of z_i z_i' (B, J, J).
+        """
+        if isinstance(units, CellUnits):
+            return self._moments_of_cells(units)
+        at = self.located(cast("RowUnits", units).predictions)
+
+        def moments(labels: Labels) -> tuple[Floats, Floats]:
+            sums = np.zeros((len(labels), at.size))
+            products = np.zeros((len(labels), at.size, at.size))
+            for rows, kappa, expected in at.parts():
+                some = np.ascontiguousarray(labels[:, rows])
+                add_location_moments(kappa, at.gain, expected, some, sums, products)
+            return sums, products
+
+        described: dict[str, Any] = {"notes": at.kernel.notes, "degenerate": at.kernel.degenerate}
+        return moments, described | {"parameters": at.parameters}
+
+    def _moments_of_cells(self, units: CellUnits) -> tuple[Moments, dict[str, Any]]:
+        """Return the same: the moments of the rows of cells are linear in their events."""
+        cells = units.cells
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
-        probs = np.column_stack([1.0 - cells.mean, cells.mean])
-        found = find_locations(self.locations, probs, np.arange(2), cells.counts)
-        return CellEmbedding(cells, kernel, found)
+        at = find_locations(self.locations, units.probs, np.arange(2), cells.counts)
+        size = len(at.labels)
+        _check(cells.rows, size, cells.weights)
+        gain = np.zeros((len(cells), size))  # of y - p of a row
+        for term in kernel.terms:
+            steps = np.subtract(*term.matrix[::-1][:, at.labels])
+            gain += steps * term.cross(at.probs, slice(None))
+        products = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
+        slopes, constant = (1.0 - 2.0 * cells.mean)[:, None] * products, cells.variance @ products
+
+        def moments(events: Floats) -> tuple[Floats, Floats]:
+            excess = events - cells.expected
+            return excess @ gain, (excess @ slopes + constant).reshape(-1, size, size)
+
+        described: dict[str, Any] = {"notes": kernel.notes, "degenerate": kernel.degenerate}
+        described |= {"parameters": {"test locations": at.origin, **kernel.parameters}}
+        return moments, described | {"caution": at_mean(kernel, cells)}
+
+    def statistic(self, units: Units) -> Statistic:
+        (moments, described), n = self.moments(units), units.rows
+
+        def comparable(values: Floats) -> Floats:
+            # The log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes: its relative
+            # error is that of the inverse, and an infinite T^2 is a share of 1, up to rounding.
+            share = values / (values + n - 1.0)
+            return np.asarray(np.log(np.maximum(share, np.finfo(float).tiny)))
+
+        return fitted(
+            units,
+            lambda observed: hotelling(*moments(observed), n)[0],
+            estimate=lambda _: mean_square(moments(units.observed[np.newaxis])[0], n),
+            comparable=comparable,
+            scale=SINGULAR,
+            **described,
+        )
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
-        return [robust_quadratic(self.bind(predictions).at.deviations())]
+        return [robust_quadratic(self.located(predictions).deviations())]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""
@@ -270,19 +247,21 @@ class CME(EmbeddingMeasure):
 
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
-        bound = self.bind(predictions)
-        statistic, df, n, size = bound.value(), bound.rank, predictions.n, bound.at.size
+        units, n = RowUnits(predictions), predictions.n
+        moments, described = self.moments(units)
+        sums, products = moments(units.observed[np.newaxis])
+        (statistic,), (df,) = hotelling(sums, products, n)
+        size, notes = sums.shape[1], described["notes"]
         if df == 0:
             reason = "the chi^2 limit needs deviations that vary, and these do not"
             raise NotApplicable(reason, "use null='exact'")
-        notes = bound.notes
         if df < size:
             notes += (f"the deviations at {size} test locations span {df} dimensions",)
         if n < ROWS_PER_LOCATION * size:
             few = f"n = {n} is not much larger than the number of test locations ({size})"
             notes += (f"{few}: {OFTEN}",)
-        about = {"parameters": bound.parameters, "notes": notes}
-        return chi2_limit("T^2", statistic, df, bound.estimate(statistic), **about)
+        about = {"parameters": described["parameters"], "notes": notes}
+        return chi2_limit("T^2", float(statistic), int(df), mean_square(sums, n), **about)
 
 
 def cme(
@@ -552,6 +531,11 @@ def _lane_moments(
             for k in range(j + 1):
                 for lane in range(LANES):
                     second[j, k, lane] += z[j, lane] * z[k, lane]
+
+
+def mean_square(sums: Floats, n: int) -> float:
+    """Return the mean over test locations of the squared mean deviations."""
+    return float(np.square(sums / n).mean())
 
 
 def hotelling(sums: Floats, products: Floats, n: int) -> tuple[Floats, Ints]:

@@ -16,28 +16,18 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
+from caltest.kernels import fitted
 from caltest.kernels.features import Features
-from caltest.kernels.fitted import (
-    COLUMNS,
-    NO_BANDWIDTH,
-    FittedKernel,
-    FittedTerm,
-    LineKernel,
-    Tile,
-    column_tiles,
-    event_coordinates,
-    tile_groups,
-)
+from caltest.kernels.fitted import FittedKernel, FittedTerm, LineKernel, Tile
 from caltest.kernels.simplex import MatrixKernel
-from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
+from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, in_parts
 from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
@@ -103,8 +93,8 @@ class PairMean(BoundMeasure):
         return np.square(values) if self.rooted else values
 
 
-class AllPairs(PairMean, UStatistic):
-    """The unbiased or the biased mean of h over all pairs of rows."""
+class AllPairs(PairMean):
+    """The unbiased or the biased mean of h over all pairs of rows: a U-statistic with its sums."""
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions)
@@ -119,7 +109,20 @@ class AllPairs(PairMean, UStatistic):
         of what h is the inner product of. Unweighted rows only.
         """
 
+    @abstractmethod
+    def weighted_sums(self, counts: Labels | Floats) -> Floats:
+        """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return h_ii for every i."""
+
+    @abstractmethod
+    def signed_sums(self, clusters: Ints, count: int) -> Flipped:
+        """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""
+
     def row_sums(self) -> Floats:
+        """Return sum_{j != i} h_ij for every i."""
         return self.row_moments()[0]
 
     def third_moments(self) -> tuple[float, float]:
@@ -172,20 +175,16 @@ class LinePairs(AllPairs):
         super().__init__(predictions, kernel, biased=biased)
         event, labels = predictions.probs[:, 1], predictions.labels
         if predictions.sample_weight is None:
-            self.event, self._observed = sort_scores(event, labels)
+            self.event, self.observed = sort_scores(event, labels)
         else:
             self.event, self.weight = event[self.order], self.weight[self.order]
-            self._observed = labels[self.order].astype(np.uint8)
+            self.observed = labels[self.order].astype(np.uint8)
         self.lines = [LineKernel(term, self.event) for term in kernel.terms]
         self._factor = float(sum(line.factor for line in self.lines))
 
     @cached_property
     def order(self) -> Order:
         return np.argsort(self.predictions.probs[:, 1])
-
-    @property
-    def observed(self) -> Labels:
-        return self._observed
 
     def values(self, labels: Labels) -> Floats:
         total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
@@ -216,7 +215,7 @@ class LinePairs(AllPairs):
 
     @cached_property
     def _residuals(self) -> Floats:
-        return np.asarray(self.weight * (self._observed - self.event))
+        return np.asarray(self.weight * (self.observed - self.event))
 
 
 def line_sums(lines: Sequence[LineKernel], scale: Floats, shift: Floats, counts: Counts) -> Floats:
@@ -304,7 +303,7 @@ class TiledPairs(AllPairs):
 
     def _added(self, function: Callable[[HTiles], Any]) -> Any:
         """Return the sum of a function of tiles over groups of them."""
-        groups = tile_groups(self.predictions.n, self.predictions.m)
+        groups = fitted.tile_groups(self.predictions.n, self.predictions.m)
         return sum(map_threads(lambda group: function(self._tiles(group)), groups))
 
     def _tiles(self, group: list[Tile]) -> HTiles:
@@ -329,7 +328,7 @@ class TiledPairs(AllPairs):
         def column_block(j0: int) -> tuple[Floats, Floats]:
             pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
             add_pairs = block_sums(term.matrix, labels, j0, pairs)
-            for i0, i1, _, j1 in column_tiles(len(weighted), j0):
+            for i0, i1, _, j1 in fitted.column_tiles(len(weighted), j0):
                 tile = term.below(i0, i1, j0, j1)
                 gram_probs[i0:i1] += tile @ weighted[j0:j1]
                 gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
@@ -339,7 +338,7 @@ class TiledPairs(AllPairs):
             return pairs, gram_probs
 
         pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
-        starts = [(j0,) for j0 in range(0, len(weighted), COLUMNS)]
+        starts = [(j0,) for j0 in range(0, len(weighted), fitted.COLUMNS)]
         for some_pairs, some_gram_probs in map_threads(column_block, starts):
             pairs += some_pairs
             gram_probs += some_gram_probs
@@ -366,7 +365,7 @@ def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
 
     The tile belongs to the rows from i0 to i1 - 1 and to some of the columns from `j0` on.
     """
-    images = [row[labels[:, j0 : j0 + COLUMNS]] for row in matrix]  # A[k, y_j]
+    images = [row[labels[:, j0 : j0 + fitted.COLUMNS]] for row in matrix]  # A[k, y_j]
 
     def add(tile: Floats, i0: int, i1: int) -> None:
         for k, image in enumerate(images):
@@ -565,7 +564,7 @@ def at_mean(kernel: FittedKernel, cells: Cells) -> str:
     """Say what the place of the rows in their cells changes: by how much the kernel falls there."""
     falls = []
     for scalar in kernel.scalars:
-        low, high = (event_coordinates(scalar.kernel, p) for p in (cells.least, cells.most))
+        low, high = (fitted.event_coordinates(scalar.kernel, p) for p in (cells.least, cells.most))
         scaled = (high - low) * scalar.unit / scalar.bandwidth
         falls.append(1.0 - scalar.kernel.profile(scaled))
     fall = float(np.max(falls, axis=0) @ cells.variance) / float(cells.variance.sum() or 1.0)
@@ -615,7 +614,7 @@ class FeaturePairs(BoundChunks):
         self.features = Features.of(scalar, sample.probs)
         self.make = partial(FeatureTotals, self.features, m)
         if self.features.is_degenerate:
-            self.degenerate = (NO_BANDWIDTH,)
+            self.degenerate = (fitted.NO_BANDWIDTH,)
         rule = self.features.rule
         if isinstance(scalar.bandwidth, str):
             rule = f"{rule} of {len(sample.probs):,} different predictions"

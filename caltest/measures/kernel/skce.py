@@ -23,7 +23,7 @@ from caltest.kernels import (
 )
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
+from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.kernel import bounds
 from caltest.measures.kernel.pairs import (
@@ -308,7 +308,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         tail = largest_tail(bounds.cases_of_regions(predictions, kernel, share))
         return max(tail, unseen_chance(share, predictions.n))
 
-    def degenerate_ustatistic(self, predictions: Predictions) -> UStatistic:
+    def degenerate_ustatistic(self, predictions: Predictions) -> AllPairs:
         """Return the unbiased mean over all pairs."""
         if self.estimator != "unbiased":
             return super().degenerate_ustatistic(predictions)
@@ -393,8 +393,7 @@ class KCE(KernelMeasure):
 
     kernel: Kernel | None = None
 
-    key: ClassVar[str] = "kce"
-    title: ClassVar[str] = "kernel calibration error"
+    key, title = "kce", "kernel calibration error"
     symbol: ClassVar[str] = "KCE"
     rooted: ClassVar[bool] = True
 

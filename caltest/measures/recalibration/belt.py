@@ -38,8 +38,7 @@ class CalibrationBelt(Measure):
     threshold: float = 0.95
     max_degree: int = 4
 
-    key: ClassVar[str] = "calibration-belt"
-    title: ClassVar[str] = "GiViTI calibration belt"
+    key, title = "calibration-belt", "GiViTI calibration belt"
     drawn_as: ClassVar[str] = "belt"
     symbol: ClassVar[str] = "LR"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")

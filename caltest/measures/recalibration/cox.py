@@ -424,8 +424,7 @@ def calibration_slope(
 class Unreliability(Measure):
     """The unreliability index; see `unreliability`."""
 
-    key: ClassVar[str] = "unreliability"
-    title: ClassVar[str] = "unreliability index"
+    key, title = "unreliability", "unreliability index"
     symbol: ClassVar[str] = "U"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")

@@ -139,8 +139,7 @@ def _limits(scores: Floats, weight: Floats, every: Floats, a: float) -> tuple[fl
 class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
-    key: ClassVar[str] = "overconfidence"
-    title: ClassVar[str] = "overconfidence"
+    key, title = "overconfidence", "overconfidence"
     of_right: ClassVar[bool] = False
     symbol: ClassVar[str] = "o(f)"
 
@@ -195,8 +194,7 @@ def overconfidence(
 class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
-    key: ClassVar[str] = "underconfidence"
-    title: ClassVar[str] = "underconfidence"
+    key, title = "underconfidence", "underconfidence"
     of_right: ClassVar[bool] = True
     symbol: ClassVar[str] = "u(f)"
 
@@ -251,8 +249,7 @@ def underconfidence(
 class ECELowerBound(ConfidenceMeasure):
     """The lower bound; see `ece_lower_bound`."""
 
-    key: ClassVar[str] = "ece-lower-bound"
-    title: ClassVar[str] = "lower bound on the confidence ECE"
+    key, title = "ece-lower-bound", "lower bound on the confidence ECE"
     alternative: ClassVar[str] = "greater"
     symbol: ClassVar[str] = "|conf - acc|"
 
@@ -322,8 +319,7 @@ def ece_lower_bound(
 class CorrectnessOdds(ConfidenceMeasure):
     """The odds; see `correctness_odds`."""
 
-    key: ClassVar[str] = "correctness-odds"
-    title: ClassVar[str] = "odds of a right prediction"
+    key, title = "correctness-odds", "odds of a right prediction"
     symbol: ClassVar[str] = "acc / err"
 
     def value(self, sums: Floats) -> Floats:
@@ -385,8 +381,7 @@ def correctness_odds(
 class ConfidenceRatio(ConfidenceMeasure):
     """The ratio; see `confidence_ratio`."""
 
-    key: ClassVar[str] = "confidence-ratio"
-    title: ClassVar[str] = "ratio of over- to underconfidence"
+    key, title = "confidence-ratio", "ratio of over- to underconfidence"
     symbol: ClassVar[str] = "o(f) / u(f)"
 
     def value(self, sums: Floats) -> Floats:
@@ -454,8 +449,7 @@ def confidence_ratio(
 class AverageConfidence(ConfidenceMeasure):
     """The mean; see `average_confidence`."""
 
-    key: ClassVar[str] = "average-confidence"
-    title: ClassVar[str] = "average confidence"
+    key, title = "average-confidence", "average confidence"
     symbol: ClassVar[str] = "conf"
 
     def value(self, sums: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Unpack
@@ -13,7 +14,6 @@ from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import Cells, quantile_cells, uniform_cells
-from caltest.numerics.class_sums import binary_entropy
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
@@ -182,7 +182,9 @@ def _parts(
     """Decompose a score by that of the recalibrated predictions."""
     is_log, total, rate = score == "log-loss", mass.sum(), float(mass @ shares / mass.sum())
     recalibrated = float(recalibrated_scores(shares[None], mass, ends, is_log)[0] / total)
-    uncertainty = binary_entropy(rate) if is_log else rate * (1.0 - rate)
+    uncertainty = rate * (1.0 - rate)
+    if is_log:  # the entropy
+        uncertainty = -sum(x * math.log(x) for x in (rate, 1.0 - rate) if x > 0)
     # In exact arithmetic neither is negative.
     gains = max(0.0, value - recalibrated), max(0.0, uncertainty - recalibrated)
     return ScoreDecomposition(value, *gains, uncertainty)

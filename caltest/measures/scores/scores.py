@@ -85,17 +85,12 @@ class BrierScore(ScoreOfUnits):
     @staticmethod
     def distances(probs: Floats) -> Floats:
         """Return the score of each label, (n, m); of two classes the squares of 1 - p."""
-        return squared_distances(probs)
+        if probs.shape[1] == 2:
+            return np.square(np.column_stack([probs[:, 1], 1.0 - probs[:, 1]]))
+        return brier_table(probs)
 
     def statistic(self, units: Units) -> Statistic:
         return self.mean(self.scores(units), error=lambda: _error(units))
-
-
-def squared_distances(probs: Floats) -> Floats:
-    """Return the squared distance of probabilities (n, m) to each label, halved for two classes."""
-    if probs.shape[1] == 2:
-        return np.square(np.column_stack([probs[:, 1], 1.0 - probs[:, 1]]))
-    return brier_table(probs)
 
 
 def _error(units: Units) -> float:
@@ -218,8 +213,7 @@ class LogLoss(ScoreOfUnits):
 
     eps: float | None = None
 
-    key: ClassVar[str] = "log-loss"
-    title: ClassVar[str] = "log loss"
+    key, title = "log-loss", "log loss"
     is_proper_score: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

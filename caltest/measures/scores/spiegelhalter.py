@@ -11,7 +11,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import LabelScore, Measure, sum_unit
+from caltest.measures.base import LabelScore, Measure
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums, binary_residual_sums, deviation_table
 from caltest.numerics.sorted_scores import sum_variance
@@ -97,12 +97,15 @@ def standardised(
         return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
 
     units, never = sums.units, f"{constant}; z is 0 where it has its mean, else infinite"
-    heaviest = np.array([units.heaviest])
+    # What a term of the size of its weight rounds to, in standard deviations of the sum.
+    rounding = np.where(
+        sd > 0, 10.0 * np.maximum(1.0, units.heaviest / np.where(sd > 0, sd, 1.0)), 1.0
+    )
     return Statistic(
         units=units,
         sums=sums,
         value=z,
-        scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
+        scale=units.rounding * rounding,
         degenerate=() if unit.all() else (never,),
         **about,
     )
@@ -207,8 +210,7 @@ class LeCessieVanHouwelingen(Measure):
     internal: bool = False
     design: object = None
 
-    key: ClassVar[str] = "le-cessie-van-houwelingen"
-    title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
+    key, title = "le-cessie-van-houwelingen", "unweighted sum of squares, le Cessie-van Houwelingen"
     alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "z"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")

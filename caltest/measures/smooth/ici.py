@@ -228,8 +228,7 @@ def ici(
 class E50(LoessMeasure):
     """The median loess error with its span; see `e50`."""
 
-    key: ClassVar[str] = "e50"
-    title: ClassVar[str] = "median error of a loess, E50"
+    key, title = "e50", "median error of a loess, E50"
     symbol: ClassVar[str] = "E50"
     functional = partial(Loess.quantile, share=0.5)
 
@@ -290,8 +289,7 @@ def e50(
 class E90(LoessMeasure):
     """The 90 % quantile of the loess errors with its span; see `e90`."""
 
-    key: ClassVar[str] = "e90"
-    title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
+    key, title = "e90", "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "E90"
     functional = partial(Loess.quantile, share=0.9)
@@ -355,8 +353,7 @@ def e90(
 class Emax(LoessMeasure):
     """The largest loess error with its span; see `emax`."""
 
-    key: ClassVar[str] = "emax"
-    title: ClassVar[str] = "largest error of a loess, Emax"
+    key, title = "emax", "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "Emax"
     functional = Loess.largest

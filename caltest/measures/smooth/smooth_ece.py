@@ -216,7 +216,9 @@ class OnGrid(Smoothed):
             yield floor, partial(coefficients, size)
 
     def integral(self, coefficients: Floats, bandwidths: Floats) -> Floats:
-        return integral_on_grid(coefficients, bandwidths)
+        size = coefficients.shape[-1] - 1
+        values = scipy.fft.dct(damped(coefficients, bandwidths, size), type=1)
+        return np.array([corrected_trapezoid(own) for own in values])
 
     def _spread(self, labels: Labels, nodes: Floats) -> None:
         size = nodes.size - 1
@@ -426,13 +428,6 @@ def damped(coefficients: Floats, bandwidth: float | Floats, size: int) -> Floats
     factors = np.exp(-0.5 * np.square(scale * k)) * (k <= last)
     out[..., : k.size] = coefficients[..., : k.size] * factors
     return out
-
-
-def integral_on_grid(coefficients: Floats, bandwidths: Floats) -> Floats:
-    """Return the integrals (R,) of absolute smoothed residuals from their values on a grid."""
-    size = coefficients.shape[-1] - 1
-    values = scipy.fft.dct(damped(coefficients, bandwidths, size), type=1)
-    return np.array([corrected_trapezoid(own) for own in values])
 
 
 @njit()

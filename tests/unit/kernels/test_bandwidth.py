@@ -193,7 +193,6 @@ def test_weighted_median_of_many_rows_is_taken_over_a_sample(monkeypatch):
     probs = saturated(5000, np.random.default_rng(0))
     all_rows = fitted(probs, "auto")
     monkeypatch.setattr("caltest.kernels.bandwidth.ROWS_ON_LINE", 4000)
-    monkeypatch.setattr("caltest.kernels.fitted.ROWS_ON_LINE", 4000)
     sample = fitted(probs, "auto")
     assert sample.rule == "weighted median of 4,000 sampled rows"
     assert sample.bandwidth == pytest.approx(all_rows.bandwidth, rel=0.1)

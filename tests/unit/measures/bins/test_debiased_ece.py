@@ -10,7 +10,8 @@ from caltest.errors import NotApplicable
 from caltest.measures import DebiasedECE, debiased_ece, ece
 from caltest.measures.bins.debiased_ece import binned_deviation, unseen_in_a_bin
 from caltest.measures.tolerance import Tolerance
-from caltest.nulls.tolerance import tolerance_null
+from caltest.nulls.base import Draws
+from caltest.nulls.tolerance import tolerance_test
 
 
 def deviation_of(data, *, equivalence=False, **options):
@@ -59,9 +60,7 @@ def test_tolerance_of_the_root_is_in_units_of_the_root():
     """The z is that of the squared error with the squared tolerance."""
     data = generative_model("M2", n=300, m=2, rng=0)
     judged = [
-        tolerance_null(Tolerance(tolerance)).test(
-            DebiasedECE(root=root), data, n_resamples=9, seed=0
-        )
+        tolerance_test(DebiasedECE(root=root), data, Draws(9, 0), tolerance=Tolerance(tolerance))
         for root, tolerance in ((False, 0.01), (True, 0.1))
     ]
     assert judged[0].statistic == pytest.approx(judged[1].statistic, rel=1e-12)

@@ -151,7 +151,7 @@ def test_counts_of_chunks_that_fill_the_memory_are_refused():
     from caltest.measures.combined.chunks import PortfolioTotals
 
     with pytest.raises(NotApplicable, match="counting 1300 times the pairs of 2000 classes takes"):
-        PortfolioTotals(None, 2000, 1300)
+        PortfolioTotals(None, None, None, 2000, 1300)
 
 
 def test_features_of_few_rows_are_the_kernel():
