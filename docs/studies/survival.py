@@ -207,27 +207,27 @@ def power(args: argparse.Namespace) -> tuple[list[str], list]:
 
 
 def curves(args: argparse.Namespace) -> tuple[list[str], list]:
-    """Return how often D-calibration rejects survival curves, of hazards times a factor."""
-    rows = []
+    """Return how often survival curves, of hazards times a factor, are rejected."""
+    tests = (ct.survival.a_calibration, ct.survival.d_calibration)
+    rows, header = [], [f"{title}, {factor:g}" for title in "AD" for factor in FACTORS]
     for n, lost in itertools.product((8, 50, 500), (0, *RATES)):
-        row = [f"{n}", f"{lost} %"]
-        for factor in FACTORS:
-            found = []
-            for seed in range(args.repetitions):
-                rng = np.random.default_rng([FIRST, n, lost, seed])
-                hazard = 0.45 * np.exp(0.8 * rng.normal(size=n))
-                first, last = rng.exponential(1 / hazard), np.full(n, np.inf)
-                if lost:
-                    last = rng.exponential(1 / RATES[lost], n)
-                kept, time = first <= last, np.minimum(first, last)
-                if kept.any():
-                    test = ct.survival.d_calibration(np.exp(-factor * hazard * time), kept)
-                    found.append(test.pvalue <= LEVEL)
-            share = float(np.mean(found))
-            error = math.sqrt(share * (1 - share) / len(found))
-            row.append(f"{100 * share:.1f} ({100 * error:.1f})")
-        rows.append(row)
-    return ["n", "lost by 1", *map(str, FACTORS)], rows
+        found: list[list[bool]] = []
+        for seed in range(args.repetitions):
+            rng = np.random.default_rng([FIRST, n, lost, seed])
+            hazard = 0.45 * np.exp(0.8 * rng.normal(size=n))
+            first, last = rng.exponential(1 / hazard), np.full(n, np.inf)
+            if lost:
+                last = rng.exponential(1 / RATES[lost], n)
+            kept, time = first <= last, np.minimum(first, last)
+            if kept.any():
+                curve = [np.exp(-factor * hazard * time) for factor in FACTORS]
+                given = itertools.product(tests, curve)
+                found.append([test(own, kept).pvalue <= LEVEL for test, own in given])
+        shares = np.mean(found, axis=0)
+        errors = np.sqrt(shares * (1 - shares) / len(found))
+        cells = [f"{100 * p:.1f} ({100 * e:.1f})" for p, e in zip(shares, errors, strict=True)]
+        rows.append([f"{n}", f"{lost} %", *cells])
+    return ["n", "lost by 1", *header], rows
 
 
 TABLES = {"size": size, "others": others, "competing": competing, "power": power, "curves": curves}

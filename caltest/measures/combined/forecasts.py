@@ -19,10 +19,10 @@ from caltest.measures.combined.component import (
     Kind,
     Source,
     Summing,
+    orthonormal,
     plain,
     ratio,
 )
-from caltest.measures.combined.one_event import orthonormal
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
 from caltest.numerics.pit_cells import DISTANCES, PitCells

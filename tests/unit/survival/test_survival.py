@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -216,6 +217,41 @@ def test_d_calibration_is_the_formula_of_haider():
     assert counts.sum() == pytest.approx(300)
     assert result.statistic == pytest.approx(np.square(counts - 30).sum() / 30)
     assert ct.survival.d_calibration(s**2, event).pvalue < 1e-6 < result.pvalue
+
+
+def test_a_calibration_compares_events_with_those_of_rows_at_risk():
+    """Intervals with equal expected numbers, one row and one interval at a time."""
+    rng = np.random.default_rng(15)
+    first, lost = rng.exponential(size=(2, 120))
+    time, event = np.minimum(first, lost), first <= lost
+    result = ct.survival.a_calibration(np.exp(-time), event, bins=4)
+    grid = np.sort(np.append(np.linspace(0, time.max(), 4001), time))
+    expected = np.array([np.minimum(time, x).sum() for x in grid])
+    ends = [0.0, *np.interp(expected[-1] * np.arange(1, 4) / 4, expected, grid), np.inf]
+    seen = [np.sum(event & (time > a) & (time <= b)) for a, b in itertools.pairwise(ends)]
+    each = time.sum() / 4
+    assert result.statistic == pytest.approx(np.square(np.array(seen) - each).sum() / each)
+    assert result.estimate == pytest.approx(event.sum() / time.sum())
+    assert ct.survival.a_calibration(np.exp(-2 * time), event).pvalue < 1e-3 < result.pvalue
+    assert ct.survival.a_calibration(np.ones(3), [1, 0, 0]).pvalue < 1e-9
+    assert ct.survival.a_calibration([0.0, 0.5], [1, 1]).pvalue < 1e-9
+
+
+def test_redrawn_events_have_the_risk_that_known_rows_have():
+    """Their weighted residuals are 0 on average for each risk; with no row lost they are p."""
+    rng = np.random.default_rng(16)
+    risk = np.repeat([0.2, 0.6], 500)
+    first, lost = rng.exponential(-1 / np.log1p(-risk)), rng.exponential(0.8, 1000)
+    for end in (lost, np.full(1000, 9.0)):
+        event = (first <= end).astype(int)
+        data = ct.SurvivalPredictions(risk, np.minimum(first, end), event, horizon=1.0)
+        own = data.sample_weight * (data.labels - risk)
+        factors = data.censoring.redrawn(risk, data.labels == 1, 2000, 0)
+        found = (factors * own).reshape(2000, 2, 500)
+        error = found.std() / np.sqrt(found[:, 0].size)
+        assert (np.abs(found.mean(axis=(0, 2))) < 5 * error).all()
+    values = found[:, 0][:, own[:500] != 0]
+    assert np.unique(values.round(9)).tolist() == [-0.2, 0.8]
 
 
 def test_rows_stay_survival_predictions():
