@@ -6,6 +6,7 @@ python -P docs/studies/survival.py [--only size power] [--repetitions 1000] [--f
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import math
 import warnings
@@ -80,7 +81,8 @@ def pvalues(survival: ct.SurvivalPredictions, tests: Iterable[str], seed: int) -
         warnings.simplefilter("ignore", ct.DegenerateDataWarning)
         for name in tests:
             given = {"test": CALTEST[name], "n_resamples": B, "rng": seed}
-            found[name] = ct.test_calibration(survival, **given).pvalue
+            with contextlib.suppress(ct.NotApplicable):  # a kernel needs two known rows
+                found[name] = ct.test_calibration(survival, **given).pvalue
     return found
 
 
