@@ -340,11 +340,11 @@ def check_pair(data: object, name: str = "data") -> tuple[object, object]:
     return X, y
 
 
-def check_unused(reason: str, **options: object) -> None:
+def check_unused(reason: str, remedy: str = "leave it out", /, **options: object) -> None:
     """Check that options which would have no effect are left out."""
     for name, value in options.items():
         if value is not None:
-            raise invalid(f"{name} has no effect {reason}", shown(value), "leave it out")
+            raise invalid(f"{name} has no effect {reason}", shown(value), remedy)
 
 
 def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | None:

@@ -158,7 +158,7 @@ def read_inputs(given: ModelData) -> tuple[Any, AnySet]:
     beside = given.from_logits and model is not None and not models.is_model(model)
     if isinstance(data, Predictions) and beside:
         unused = {"classes": given.classes, **given.columns}
-        checks.check_unused("where data is a Predictions", **unused)
+        checks.check_unused("where data is a Predictions", "pass it to Predictions", **unused)
         predictions: Any = data
     else:
         predictions = given.rows()

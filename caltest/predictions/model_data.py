@@ -197,7 +197,7 @@ class ModelData:
     def _of_rows(self, model: object, data: Rows) -> Rows:
         kind = type(data).__name__
         own_values = {"classes": self.classes, "sample_weight": self.sample_weight}
-        check_unused(f"where data is a {kind}", **own_values)
+        check_unused(f"where data is a {kind}", f"pass it to {kind}", **own_values)
         if model is None:
             logits, rescaled = self.from_logits or None, self.renormalize or None
             reason = f"on a {kind}, which is checked already"
