@@ -167,6 +167,7 @@ class Combined(Measure):
         object.__setattr__(self, "components", names)
 
     symbol: ClassVar[str] = "C"
+    drawn_as: ClassVar[str] = "reliability"
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
 
     intervals: ClassVar[tuple[str, ...]] = ()
@@ -177,9 +178,6 @@ class Combined(Measure):
     def witness_kernel(self) -> MatrixKernel | None:
         """That of the SKCE with its default kernel, whatever the components are."""
         return REGISTRY["skce"]().witness_kernel
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     of = Rows
 
@@ -382,11 +380,8 @@ class OfMeasure(Component):
 
 def measure_of(key: str) -> Measure:
     """Return the measure of the test with a key."""
-    for kind in REGISTRY.values():
-        fixed = kind.declared_tests().get(key)
-        if fixed is not None:
-            return kind(**fixed)
-    raise KeyError(key)
+    kinds = ((kind, kind.declared_tests()) for kind in REGISTRY.values())
+    return next(kind(**tests[key]) for kind, tests in kinds if key in tests)
 
 
 def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:
