@@ -42,6 +42,7 @@ class BoundMeasure(ABC):
     parameters: Mapping[str, object] = {}
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()  # what the data left undefined
+    order: Order | None = None  # of the rows that are kept; None for all as they are
 
     def __init__(self, predictions: Any) -> None:
         self.predictions = predictions
@@ -68,11 +69,6 @@ class BoundMeasure(ABC):
         Empty where the value is one statistic.
         """
         return ()
-
-    @property
-    def order(self) -> Order | None:
-        """The rows of the predictions that are kept, in their order; None for all as they are."""
-        return None
 
     @cached_property
     def observed(self) -> Labels:
@@ -141,6 +137,7 @@ class BoundCells(BoundMeasure):
     keys_together = 64
     caution: str = ""  # what cells change where no number says it
     statistic: Statistic | None = None  # where the measure is one of sums over units
+    calibrated: float = 0.0  # what the estimate of calibrated predictions is about
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
@@ -172,13 +169,6 @@ class BoundCells(BoundMeasure):
         Nothing moves where each cell holds equal predictions.
         """
         return 0.0 if self.cells.is_point.all() else None
-
-    # ---- what confidence intervals are made from ------------------------------------------------
-
-    @property
-    def calibrated(self) -> float:
-        """What the estimate of calibrated predictions is about."""
-        return 0.0
 
 
 def in_words(error: float | None, caution: str = "") -> str:

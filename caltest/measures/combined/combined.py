@@ -36,7 +36,7 @@ from caltest.predictions import Measured, Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Ints, Labels, Order
+from caltest.types import Floats, Ints, Labels
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
@@ -175,7 +175,7 @@ class Combined(Measure):
     interval_instead: ClassVar[str] = "test='skce', or the test that is named after a component"
 
     @property
-    def witness_kernel(self) -> MatrixKernel | None:
+    def witness_kernel(self) -> MatrixKernel | None:  # type: ignore[override]
         """That of the SKCE with its default kernel, whatever the components are."""
         return REGISTRY["skce"]().witness_kernel
 
@@ -272,7 +272,7 @@ class BoundCombined(Combining):
 
     def __init__(self, context: Any, names: Sequence[Name] | None = None) -> None:
         super().__init__(context.predictions)
-        self.context = context
+        self.context, self.order = context, context.order
         components = portfolio(self.context, names)
         self.prepare(components, self.context.reference(), context.n)
         if "features" in vars(self.context) and context.n > LANDMARKS:
@@ -283,11 +283,6 @@ class BoundCombined(Combining):
         if exact is not None:
             off = self.distance([one.values(exact) for one in self.portfolio])
             self.notes = (f"sums over cells of the PIT; error by cells {in_words(off)}",)
-
-    @property
-    def order(self) -> Order | None:
-        order: Order | None = self.context.order
-        return order
 
 
 class CombinedCells(Combining, BoundCells):

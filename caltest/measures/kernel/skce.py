@@ -82,7 +82,7 @@ class KernelMeasure(Measure):
         as_matrix_kernel(self.kernel)
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
+    def witness_kernel(self) -> MatrixKernel:  # type: ignore[override]
         return as_matrix_kernel(self.kernel)
 
     @property
@@ -100,7 +100,7 @@ class KernelMeasure(Measure):
         return ("exact", "consistency", "distribution-free", *ESTIMATORS[self.estimator])
 
     @property
-    def needs_rows(self) -> str:
+    def needs_rows(self) -> str:  # type: ignore[override]
         return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
@@ -471,7 +471,7 @@ class MMCE(KernelMeasure):
         checks.check_positive(self.width, "width")
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
+    def witness_kernel(self) -> MatrixKernel:  # type: ignore[override]
         # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
         return Scaled(Exponential(self.width), np.eye(2) / 2.0)
 
