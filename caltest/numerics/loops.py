@@ -37,7 +37,10 @@ def njit(**options: object) -> Callable[[Function], Function]:
         Further options of `numba.njit`, such as fastmath.
     """
 
-    return lambda function: cast("Function", _Loop(function, options))
+    def decorate(function: Function) -> Function:
+        return cast("Function", _Loop(function, options))
+
+    return decorate
 
 
 class _Loop:
