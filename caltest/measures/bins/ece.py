@@ -604,9 +604,8 @@ class ClasswiseECE(Measure):
     bins: int = 15
     p: float = 1
 
-    key: ClassVar[str] = "classwise-ece"
+    key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "classwise expected calibration error"
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)

@@ -147,9 +147,8 @@ LARGE = 1e5  # variance of the number of events from which on tails are those of
 class KSError(ToleranceTest, PartialSumMeasure):
     """The KS error, scaled or not; see `ks_error`."""
 
-    key: ClassVar[str] = "ks"
+    key, title = "ks", "Kolmogorov-Smirnov calibration error"
     function: ClassVar[str] = "ks_error"
-    title: ClassVar[str] = "Kolmogorov-Smirnov calibration error"
     name: ClassVar[str] = "KS"
     brownian_sf: ClassVar[Callable[..., float]] = staticmethod(modulus_sf)
 
@@ -274,9 +273,8 @@ def ks_error(
 class KuiperError(PartialSumMeasure):
     """The Kuiper error, scaled or not; see `kuiper_error`."""
 
-    key: ClassVar[str] = "kuiper"
+    key, title = "kuiper", "Kuiper calibration error"
     function: ClassVar[str] = "kuiper_error"
-    title: ClassVar[str] = "Kuiper calibration error"
     name: ClassVar[str] = "Kuiper"
     brownian_sf: ClassVar[Callable[..., float]] = staticmethod(range_sf)
 

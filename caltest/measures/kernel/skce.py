@@ -192,13 +192,12 @@ class SKCE(ToleranceTest, KernelMeasure):
     block_size: int = 2
     kernel: Kernel | None = None
 
-    key: ClassVar[str] = "skce"
+    key, title = "skce", "squared kernel calibration error"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "skce": {},
         "skce-linear": {"estimator": "linear", "block_size": 2},
         "skce-block": {"estimator": "block"},
     }
-    title: ClassVar[str] = "squared kernel calibration error"
     symbol: ClassVar[str] = "SKCE"
     own_intervals: ClassVar[Mapping[str, str]] = {**bounds.PAIRS, **bounds.BLOCKS}
 
@@ -461,9 +460,8 @@ class MMCE(KernelMeasure):
 
     width: float = WIDTH
 
-    key: ClassVar[str] = "mmce"
+    key, title = "mmce", "maximum mean calibration error"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "maximum mean calibration error"
     symbol: ClassVar[str] = "MMCE"
     rooted: ClassVar[bool] = True
 

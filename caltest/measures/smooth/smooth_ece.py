@@ -56,9 +56,8 @@ class SmoothECE(Measure):
     bandwidth: float | None = None
     method: str = "grid"
 
-    key: ClassVar[str] = "smooth-ece"
+    key, title = "smooth-ece", "smooth ECE"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "smooth ECE"
     drawn_as: ClassVar[str] = "reliability"
     symbol: ClassVar[str] = "smECE"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
