@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -50,17 +49,11 @@ class PartialSumMeasure(Measure):
 
     scaled: bool = False
 
-    @staticmethod
-    @abstractmethod
-    def functional(high: Floats, low: Floats) -> Floats:
-        """Return the value from the largest and the smallest partial sum, 0 among them."""
-
-    @staticmethod
-    @abstractmethod
-    def span(sums: Floats) -> tuple[int, int, float]:
-        """Return the sums, 0 the first, whose difference is the value, in order, and its sign."""
-
     name: ClassVar[str]
+    # The value from the largest and the smallest partial sum, 0 among them.
+    functional: ClassVar[Callable[..., Floats]]
+    # The sums, 0 the first, whose difference is the value, in order, and its sign.
+    span: ClassVar[Callable[..., tuple[int, int, float]]]
     # The upper tail of the functional of Brownian motion on [0, 1].
     brownian_sf: ClassVar[Callable[..., float]]
     largest: ClassVar[float] = 1.0
