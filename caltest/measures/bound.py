@@ -93,7 +93,7 @@ class BoundMeasure(ABC):
         """Return what the measure looks at of what is redrawn, (B, n): by default all of it."""
         return redrawn
 
-    @property
+    @cached_property
     def width(self) -> int:
         """How many numbers are redrawn for a resample."""
         return int(self.predictions.width)
@@ -140,16 +140,9 @@ class BoundCells(BoundMeasure):
     calibrated: float = 0.0  # what the estimate of calibrated predictions is about
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
+        self.cells, self.width = cells, cells.drawn
         self.scale = rounding_scale(cells.rows)
-
-    @property
-    def observed(self) -> Counts:
-        return self.cells.events.astype(np.float64)
-
-    @property
-    def width(self) -> int:
-        return self.cells.drawn
+        self.observed = cells.events.astype(np.float64)
 
     def redraw(self, keys: Hashes) -> Counts:
         return self.cells.redrawn(keys)
