@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import GradeCounts
-from caltest.types import AnyArray, Codes, Flags, Floats, Ints
+from caltest.types import AnyArray, Codes, Flags, Floats
 
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
@@ -75,15 +75,6 @@ def _column(values: object, name: str) -> AnyArray:
         rule = f"{name} must be a column with one entry per grade"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one grade")
     return array
-
-
-class GradeTable(NamedTuple):
-    """A checked table of grades."""
-
-    grades: list[object]
-    pd: Floats
-    defaults: Ints
-    n: Ints
 
 
 def test_master_scale(
@@ -186,10 +177,10 @@ def test_master_scale(
     bounds = None if lights is None else checks.check_light_bounds(lights)
     options = {"alternative": alternative, "correlation": correlation}
     measures = {name: REGISTRY[name].with_options(options) for name in names}
-    scale = _scale(pd, defaults, n, grades, data)
-    rows = list(_rows(scale, measures, level))
+    grade_names, *columns = _scale(pd, defaults, n, grades, data)
+    rows = list(_rows(grade_names, columns, measures, level))
     adjusted, name = adjusted_pvalues([row.pvalue for row in rows], correction)
-    omnibus, notes = _portfolio(scale, together, level)
+    omnibus, notes = _portfolio(columns, together, level)
     return HTestTable(
         tuple(rows),
         name,
@@ -207,7 +198,10 @@ def test_master_scale(
 test_master_scale.__test__ = False  # type: ignore[attr-defined]
 
 
-def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> GradeTable:
+def _scale(
+    pd: object, defaults: object, n: object, grades: object, data: object
+) -> tuple[list[object], Floats, Codes, Codes]:
+    """Return the checked columns of a table of grades: names, PDs, defaults and obligors."""
     given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
     if data is None:
         for key, values in given.items():
@@ -227,12 +221,13 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
         got = f"{events[row]} of {counts[row]} at grade {row}"
         remedy = "swap the two if defaults and n were exchanged"
         raise invalid("defaults must not exceed n", got, remedy)
-    return GradeTable(check_grades(grades, rates.size), rates, events, counts)
+    return check_grades(grades, rates.size), rates, events, counts
 
 
-def _rows(scale: GradeTable, measures: dict[str, Measure], level: float | None) -> Iterator[HTest]:
-    columns = (column.tolist() for column in scale[1:])
-    for grade, pd, d, n in zip(scale.grades, *columns, strict=True):
+def _rows(
+    grades: list[object], columns: list[Any], measures: dict[str, Measure], level: float | None
+) -> Iterator[HTest]:
+    for grade, pd, d, n in zip(grades, *(column.tolist() for column in columns), strict=True):
         for name, measure in measures.items():
             outcome = measure.outcome_of_counts(d, n, pd)
             for message in outcome.degenerate:
@@ -255,28 +250,29 @@ def _rows(scale: GradeTable, measures: dict[str, Measure], level: float | None) 
 
 
 def _portfolio(
-    scale: GradeTable, names: list[str], level: float | None
+    columns: list[Any], names: list[str], level: float | None
 ) -> tuple[tuple[HTest, ...], tuple[str, ...]]:
     """Return the tests of all grades together, and notes on them."""
+    pd, defaults, n = columns
     tests: list[HTest] = []
     notes = [INDEPENDENT] if names else []
     for name in sorted(set(names)):
         measure = REGISTRY[name].with_options({})
         try:
-            outcome = measure.outcome_of_grades(scale.pd, scale.defaults, scale.n)
+            outcome = measure.outcome_of_grades(pd, defaults, n)
         except NotApplicable as error:
             notes.append(f"{name} is left out: {error}")
         else:
             notes += outcome.notes
             # Its notes are those of the table.
-            whole = replace(outcome, parameters={"grades": len(scale.grades)}, notes=())
+            whole = replace(outcome, parameters={"grades": len(pd)}, notes=())
             test = HTest.from_outcome(
                 whole,
                 test=name,
                 method=f"Asymptotic test of calibration of all grades: {measure.description}",
                 estimate_name=outcome.statistic_name,
                 null="asymptotic",
-                n=int(scale.n.sum()),
+                n=int(n.sum()),
                 claim="in every grade each obligor defaults with the probability of the grade",
                 level=level,
                 **TESTED,

@@ -217,8 +217,7 @@ class Strong(Lens):
     P(Y = k | p) = p_k for every class k
     """
 
-    title = "all the probabilities as they are"
-    key = "strong"
+    key, title = "strong", "all the probabilities as they are"
     null = Predictions.claim
     of = Rows
 

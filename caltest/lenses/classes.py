@@ -38,8 +38,7 @@ class Confidence(Lens):
     array([[0.375, 0.625]])
     """
 
-    title = "the largest probability, and whether its class is right"
-    key = "confidence"
+    key, title = "confidence", "the largest probability, and whether its class is right"
     null = "the largest probability is the probability that its class is right"
     is_confidence = True
 
@@ -104,8 +103,7 @@ class Classwise(PerClass):
     ['classwise[ant]', 'classwise[bee]', 'classwise[cat]']
     """
 
-    title = "each class against the rest; classwise[K] for one"
-    key = "classwise"
+    key, title = "classwise", "each class against the rest; classwise[K] for one"
     null = "P(Y = {k} | p_{k}) = p_{k}"
 
     def __call__(self, predictions: Predictions) -> Predictions:
@@ -140,8 +138,7 @@ class Cumulative(PerClass):
     ['cumulative[low]', 'cumulative[some]']
     """
 
-    title = "each class or one before it; cumulative[K] for one"
-    key = "cumulative"
+    key, title = "cumulative", "each class or one before it; cumulative[K] for one"
     null = "P(Y <= {k} | its prediction) = the sum of p up to {k}"
 
     def __call__(self, predictions: Predictions) -> Predictions:
@@ -196,8 +193,7 @@ class TopLabel(PerClass):
            [0.375, 0.625]])
     """
 
-    title = "confidence for each predicted class; top-label[K] for one"
-    key = "top-label"
+    key, title = "top-label", "confidence for each predicted class; top-label[K] for one"
     null = "where {k} is predicted, p_{k} is the probability that this is right"
     is_confidence = True
 
@@ -241,8 +237,7 @@ class Grouped(Lens):
     """
 
     groups: tuple[tuple[object, ...], ...]
-    title = "sums over groups of classes, grouped[A+B|C+D]"
-    key = "grouped"
+    key, title = "grouped", "sums over groups of classes, grouped[A+B|C+D]"
     null = "P(Y in G | sums of p over the groups) = sum of p over G, for every group G"
 
     @classmethod
@@ -293,8 +288,7 @@ class Custom(Lens):
 
     f: Callable[[Floats, Codes], object]
     name: str = ""
-    title = "a function of one's own"
-    key = "custom[{name}]"
+    key, title = "custom[{name}]", "a function of one's own"
     null = "the predictions that {name} induces are calibrated"
 
     def __post_init__(self) -> None:
@@ -422,8 +416,7 @@ class TopRank(Ranked):
     array([[0.625, 0.375]])
     """
 
-    title = "the R-th largest probability, and whether its class is right"
-    key = "top-{r}"
+    key, title = "top-{r}", "the R-th largest probability, and whether its class is right"
     null = "probability number {r} in size is the probability that its class is right"
 
     def __call__(self, predictions: Predictions) -> Predictions:
@@ -448,8 +441,7 @@ class WithinTop(Ranked):
     array([[0.125, 0.875]])
     """
 
-    title = "the sum of the R largest, and whether the label is among them"
-    key = "within-top-{r}"
+    key, title = "within-top-{r}", "the sum of the R largest, and whether the label is among them"
     null = "the sum of the {r} largest is the probability that the label is among them"
 
     def __call__(self, predictions: Predictions) -> Predictions:
@@ -477,8 +469,7 @@ class Largest(Ranked):
     array([[0.5, 0.5]])
     """
 
-    title = "the R largest probabilities, sorted, and the rest"
-    key = "largest-{r}"
+    key, title = "largest-{r}", "the R largest probabilities, sorted, and the rest"
     null = "the {r} largest and the rest are the probabilities of their classes"
 
     def __call__(self, predictions: Predictions) -> Predictions:

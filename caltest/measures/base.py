@@ -136,6 +136,12 @@ class Measure(ABC):
     of: ClassVar[type[Rows]] = Predictions  # what it is a measure of
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
+    cell_bins: ClassVar[tuple[int, ...]] = ()  # numbers of equal bins that are unions of cells
+    needs_rows: ClassVar[str] = ""  # why no cells take the place of the rows, where there is a why
+    interval_instead: ClassVar[str | None] = None  # has one in place of a statistic that grows
+    is_squared: ClassVar[bool] = False  # the error of a deviation, whose root is steadier
+    # The kernel of the function that shows where the error lies; None where there is none.
+    witness_kernel: ClassVar[MatrixKernel | None] = None
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -198,16 +204,6 @@ class Measure(ABC):
     def bind(self, predictions: Predictions) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
         return RowStatistic(self.statistic(RowUnits(predictions)))
-
-    @property
-    def cell_bins(self) -> tuple[int, ...]:
-        """Numbers of bins of equal width that `bind_cells` wants to be unions of cells."""
-        return ()
-
-    @property
-    def needs_rows(self) -> str:
-        """Why no cells take the place of the rows, where there is a reason to tell."""
-        return ""
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         """Do all that depends on the predictions alone, for cells of very many rows."""
@@ -322,11 +318,6 @@ class Measure(ABC):
         """Whether the statistic is its own estimate, of an error that is 0 under calibration."""
         return self.alternative == "greater" and not self.offers("calibrated_value")
 
-    @property
-    def interval_instead(self) -> str | None:
-        """What has an interval in place of a statistic that grows with n; None elsewhere."""
-        return None
-
     # By a method of its own, whose key is in `own_intervals`: the interval of (predictions,
     # level=), and that of the default rate of a grade from (d, n, level=), without rows.
     own_interval: ClassVar[Callable[..., Ends]] = declining("own_interval")
@@ -361,11 +352,6 @@ class Measure(ABC):
         """The unbiased square, where the measure is its root; else itself."""
         return self
 
-    @property
-    def is_squared(self) -> bool:
-        """Whether the error is the square of a deviation, whose root is steadier."""
-        return False
-
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
         """Return how much larger the error, or the root of a squared one, may be unseen.
 
@@ -392,11 +378,6 @@ class Measure(ABC):
         return self.convex_notes if method == "convex" else ()
 
     # ---- where the error lies ---------------------------------------------------------------
-
-    @property
-    def witness_kernel(self) -> MatrixKernel | None:
-        """The kernel of the function that shows where the error lies; None where there is none."""
-        return None
 
     def plot_kind(self, m: int) -> str:
         """Return the plot that shows best what was tested, for m classes under the lens.

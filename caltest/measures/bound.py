@@ -42,6 +42,7 @@ class BoundMeasure(ABC):
     parameters: Mapping[str, object] = {}
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()  # what the data left undefined
+    order: Order | None = None  # of the rows that are kept; None for all as they are
 
     def __init__(self, predictions: Any) -> None:
         self.predictions = predictions
@@ -69,11 +70,6 @@ class BoundMeasure(ABC):
         """
         return ()
 
-    @property
-    def order(self) -> Order | None:
-        """The rows of the predictions that are kept, in their order; None for all as they are."""
-        return None
-
     @cached_property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
@@ -97,7 +93,7 @@ class BoundMeasure(ABC):
         """Return what the measure looks at of what is redrawn, (B, n): by default all of it."""
         return redrawn
 
-    @property
+    @cached_property
     def width(self) -> int:
         """How many numbers are redrawn for a resample."""
         return int(self.predictions.width)
@@ -141,18 +137,12 @@ class BoundCells(BoundMeasure):
     keys_together = 64
     caution: str = ""  # what cells change where no number says it
     statistic: Statistic | None = None  # where the measure is one of sums over units
+    calibrated: float = 0.0  # what the estimate of calibrated predictions is about
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
+        self.cells, self.width = cells, cells.drawn
         self.scale = rounding_scale(cells.rows)
-
-    @property
-    def observed(self) -> Counts:
-        return self.cells.events.astype(np.float64)
-
-    @property
-    def width(self) -> int:
-        return self.cells.drawn
+        self.observed = cells.events.astype(np.float64)
 
     def redraw(self, keys: Hashes) -> Counts:
         return self.cells.redrawn(keys)
@@ -172,13 +162,6 @@ class BoundCells(BoundMeasure):
         Nothing moves where each cell holds equal predictions.
         """
         return 0.0 if self.cells.is_point.all() else None
-
-    # ---- what confidence intervals are made from ------------------------------------------------
-
-    @property
-    def calibrated(self) -> float:
-        """What the estimate of calibrated predictions is about."""
-        return 0.0
 
 
 def in_words(error: float | None, caution: str = "") -> str:

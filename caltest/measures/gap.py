@@ -88,13 +88,7 @@ class Where:
 
     def rows(self, seen: Predictions) -> EventRows:
         """Return the probability of the event in all rows, and whether it happened."""
-        if self.event is None:
-            p, happened = seen.probs.max(axis=1), seen.labels == seen.predicted
-        else:
-            k = self._code(self.event, seen)
-            p, happened = seen.probs[:, k], seen.labels == k
-        clusters = seen.clusters if seen.has_dependence else None
-        return EventRows(p, happened, seen.sample_weight, clusters, seen.censoring)
+        return rows_of_event(seen, None if self.event is None else self._code(self.event, seen))
 
     @staticmethod
     def _code(name: str, seen: Predictions) -> int:
@@ -421,5 +415,12 @@ def share_limits(shares: Any, sizes: Any, confidence: float = LEVEL) -> tuple[Fl
 
 def event_rows(predictions: Predictions) -> EventRows:
     """Return the second of two classes, of more whether the predicted class is right."""
-    event = str(predictions.classes[1]) if predictions.m == 2 else None
-    return Where(event=event).rows(predictions)
+    return rows_of_event(predictions, 1 if predictions.m == 2 else None)
+
+
+def rows_of_event(seen: Predictions, code: int | None) -> EventRows:
+    """Return the rows of a class as the event, or of None of a right prediction."""
+    p = seen.probs.max(axis=1) if code is None else seen.probs[:, code]
+    happened = seen.labels == (seen.predicted if code is None else code)
+    clusters = seen.clusters if seen.has_dependence else None
+    return EventRows(p, happened, seen.sample_weight, clusters, seen.censoring)

@@ -60,7 +60,7 @@ class RowStatistic(UnitStatistic):
         super().__init__(statistic, self.units.predictions)
 
     @cached_property
-    def order(self) -> Order | None:
+    def order(self) -> Order | None:  # type: ignore[override]
         return self.units.order
 
     @cached_property
@@ -85,7 +85,7 @@ class CellStatistic(UnitStatistic, BoundCells):
         self.caution = statistic.caution
 
     @property
-    def calibrated(self) -> float:
+    def calibrated(self) -> float:  # type: ignore[override]
         if self.statistic.score_table is None:
             return self.statistic.calibrated
         return float(self.values(self.cells.expected[np.newaxis])[0])

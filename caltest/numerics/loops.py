@@ -53,16 +53,11 @@ class _Loop:
         function.__qualname__ += f"-{__version__}"
         self.py_func = function
         self._options = options
-        self._ready: Loop | None = None
+        self.ready: Loop | None = None  # once it was handed to numba
         self.interpreted = 0
 
     def __call__(self, *args: object, **options: object) -> Any:
-        return (self._ready or self.dispatcher())(*args, **options)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether it was handed to numba."""
-        return self._ready is not None
+        return (self.ready or self.dispatcher())(*args, **options)
 
     def as_python(self) -> Loop:
         """Return the function as it was written, and so those that it calls."""
@@ -74,8 +69,8 @@ class _Loop:
     def dispatcher(self) -> Loop:
         """Return the function as numba has it, handed to it after those that it calls."""
         with _LOCK:
-            if self._ready is not None:
-                return self._ready
+            if self.ready is not None:
+                return self.ready
             import numba
 
             names = self.py_func.__globals__
@@ -92,8 +87,8 @@ class _Loop:
                 # Neither the installation nor a home can be written to: compiled anew in each
                 # process.
                 compiled = decorator(nogil=True, **self._options)(self.py_func)
-            self._ready = cast("Loop", compiled)
-        return self._ready
+            self.ready = cast("Loop", compiled)
+        return self.ready
 
 
 def plain(loop: Loop, steps: int) -> Loop | None:
@@ -101,7 +96,7 @@ def plain(loop: Loop, steps: int) -> Loop | None:
 
     That is so until the process has run `STEPS` of it in this way, unless it is compiled already.
     """
-    if not isinstance(loop, _Loop) or loop.is_compiled or loop.interpreted + steps > STEPS:
+    if not isinstance(loop, _Loop) or loop.ready is not None or loop.interpreted + steps > STEPS:
         return None
     loop.interpreted += steps
     return loop.as_python()

@@ -133,15 +133,15 @@ class RowUnits(Units):
         The numbers of the rows, None for all as they are.
     """
 
+    order: Order | None = None  # of the rows that are taken; None for all as they are
+
     def __init__(self, predictions: Predictions, order: Order | None = None) -> None:
-        self.predictions, self._order = predictions, order
+        self.predictions = predictions
+        if order is not None:
+            self.order = order
         self.is_weighted = predictions.sample_weight is not None
         self.rows = predictions.n if order is None else order.size
         self.rounding = rounding_scale(self.rows)
-
-    @property
-    def order(self) -> Order | None:
-        return self._order
 
     def in_order(self, values: AnyArray) -> AnyArray:
         """Return values of all rows, (n,), of the units."""
@@ -226,7 +226,7 @@ class SortedRowUnits(RowUnits):
         self.mean, self.observed, self.scale = sorted_columns(predictions)
 
     @cached_property
-    def order(self) -> Order:
+    def order(self) -> Order:  # type: ignore[override]
         """The rows in ascending order; sorting them again waits until labels are redrawn."""
         return score_order(self.predictions)
 

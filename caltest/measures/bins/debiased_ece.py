@@ -141,7 +141,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
         return replace(self, root=False) if self.root else self
 
     @property
-    def is_squared(self) -> bool:
+    def is_squared(self) -> bool:  # type: ignore[override]
         return not self.root
 
     def unseen(self, bins: Bins, a: float) -> float:

@@ -68,6 +68,7 @@ class BinErrors(Measure):
     drawn_as: ClassVar[str] = "reliability"
     p: ClassVar[float] = 1.0  # the power of the mean over bins
     root: ClassVar[bool] = False  # whether the error is the root of the mean
+    parameters: ClassVar[Mapping[str, object]] = {}  # options printed besides those of the bins
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, self.binnings, "binning")
@@ -81,11 +82,6 @@ class BinErrors(Measure):
         """The distance of the mean label of a bin to its mean prediction."""
 
     @property
-    def parameters(self) -> Mapping[str, object]:
-        """The options that are printed, besides those of the bins."""
-        return {}
-
-    @property
     def binning_parameters(self) -> Mapping[str, object]:
         """The options of the binning that is used."""
         own = {"bins": self.bins}
@@ -95,7 +91,7 @@ class BinErrors(Measure):
         return {"binning": self.binning, **own}
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:
+    def cell_bins(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.bins,) if self.binning == "uniform" else ()
 
     def cells(self, predictions: Predictions) -> Cells:
@@ -198,7 +194,7 @@ class DistanceErrors(BinErrors):
         check_power(self.p)
 
     @property
-    def parameters(self) -> Mapping[str, object]:
+    def parameters(self) -> Mapping[str, object]:  # type: ignore[override]
         if callable(self.distance):
             return {"distance": getattr(self.distance, "__name__", "custom distance")}
         return {"distance": NAMES[self.distance]}
@@ -608,9 +604,8 @@ class ClasswiseECE(Measure):
     bins: int = 15
     p: float = 1
 
-    key: ClassVar[str] = "classwise-ece"
+    key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "classwise expected calibration error"
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)

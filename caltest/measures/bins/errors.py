@@ -222,7 +222,7 @@ class BinnedRows(RowUnits):
         return loops.sort_by_cell(*self.numbers)
 
     @cached_property
-    def order(self) -> Ints:
+    def order(self) -> Ints:  # type: ignore[override]
         return self._sorting[0]
 
     @cached_property
@@ -348,10 +348,10 @@ class Bins(UnitSums):
         return super().observed()
 
 
-def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:
+def row_distances(
+    distance: Callable[[Floats, Floats], float], mean: Floats, label: Floats
+) -> Floats:
     """Call a distance for every pair of rows."""
-    if not callable(distance):
-        raise TypeError(distance)
     values = np.array([float(distance(p, y)) for p, y in zip(mean, label, strict=True)])
     bad = ~((values >= 0) & (values < np.inf))
     if bad.any():

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 
 from caltest.checks.options import GIB, check_memory
-from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined import component, context, tails
-from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
+from caltest.measures.combined.component import LEAST, STEADY, Observed, Source
 from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells, HitRows
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.sources import Cells
@@ -154,9 +152,6 @@ class Taken:
 
     def of(self, observed: Observed) -> Floats:
         return self.sums
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        raise NotApplicable("sums over chunks have no signs of clusters", "use engine='rows'")
 
 
 class TakenPairs(Taken):

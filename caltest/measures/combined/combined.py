@@ -35,7 +35,7 @@ from caltest.predictions import Measured, Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Ints, Labels, Order
+from caltest.types import Floats, Ints, Labels
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
@@ -166,6 +166,7 @@ class Combined(Measure):
         object.__setattr__(self, "components", names)
 
     symbol: ClassVar[str] = "C"
+    drawn_as: ClassVar[str] = "reliability"
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
 
     intervals: ClassVar[tuple[str, ...]] = ()
@@ -173,12 +174,9 @@ class Combined(Measure):
     interval_instead: ClassVar[str] = "test='skce', or the test that is named after a component"
 
     @property
-    def witness_kernel(self) -> MatrixKernel | None:
+    def witness_kernel(self) -> MatrixKernel | None:  # type: ignore[override]
         """That of the SKCE with its default kernel, whatever the components are."""
         return REGISTRY["skce"]().witness_kernel
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     of = Rows
 
@@ -273,7 +271,7 @@ class BoundCombined(Combining):
 
     def __init__(self, context: Any, names: Sequence[Name] | None = None) -> None:
         super().__init__(context.predictions)
-        self.context = context
+        self.context, self.order = context, context.order
         components = portfolio(self.context, names)
         self.prepare(components, self.context.reference(), context.n)
         if "features" in vars(self.context) and context.n > LANDMARKS:
@@ -284,11 +282,6 @@ class BoundCombined(Combining):
         if exact is not None:
             off = self.distance([one.values(exact) for one in self.portfolio])
             self.notes = (f"sums over cells of the PIT; error by cells {in_words(off)}",)
-
-    @property
-    def order(self) -> Order | None:
-        order: Order | None = self.context.order
-        return order
 
 
 class CombinedCells(Combining, BoundCells):
@@ -381,11 +374,8 @@ class OfMeasure(Component):
 
 def measure_of(key: str) -> Measure:
     """Return the measure of the test with a key."""
-    for kind in REGISTRY.values():
-        fixed = kind.declared_tests().get(key)
-        if fixed is not None:
-            return kind(**fixed)
-    raise KeyError(key)
+    kinds = ((kind, kind.declared_tests()) for kind in REGISTRY.values())
+    return next(kind(**tests[key]) for kind, tests in kinds if key in tests)
 
 
 def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:

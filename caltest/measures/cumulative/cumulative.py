@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -50,17 +49,11 @@ class PartialSumMeasure(Measure):
 
     scaled: bool = False
 
-    @staticmethod
-    @abstractmethod
-    def functional(high: Floats, low: Floats) -> Floats:
-        """Return the value from the largest and the smallest partial sum, 0 among them."""
-
-    @staticmethod
-    @abstractmethod
-    def span(sums: Floats) -> tuple[int, int, float]:
-        """Return the sums, 0 the first, whose difference is the value, in order, and its sign."""
-
     name: ClassVar[str]
+    # The value from the largest and the smallest partial sum, 0 among them.
+    functional: ClassVar[Callable[..., Floats]]
+    # The sums, 0 the first, whose difference is the value, in order, and its sign.
+    span: ClassVar[Callable[..., tuple[int, int, float]]]
     # The upper tail of the functional of Brownian motion on [0, 1].
     brownian_sf: ClassVar[Callable[..., float]]
     largest: ClassVar[float] = 1.0
@@ -136,7 +129,7 @@ class PartialSumMeasure(Measure):
         return super().intervals if self.scaled else ("convex", *super().intervals)
 
     @property
-    def interval_instead(self) -> str | None:
+    def interval_instead(self) -> str | None:  # type: ignore[override]
         return "scaled=False" if self.scaled else None
 
 
@@ -147,9 +140,8 @@ LARGE = 1e5  # variance of the number of events from which on tails are those of
 class KSError(ToleranceTest, PartialSumMeasure):
     """The KS error, scaled or not; see `ks_error`."""
 
-    key: ClassVar[str] = "ks"
+    key, title = "ks", "Kolmogorov-Smirnov calibration error"
     function: ClassVar[str] = "ks_error"
-    title: ClassVar[str] = "Kolmogorov-Smirnov calibration error"
     name: ClassVar[str] = "KS"
     brownian_sf: ClassVar[Callable[..., float]] = staticmethod(modulus_sf)
 
@@ -274,9 +266,8 @@ def ks_error(
 class KuiperError(PartialSumMeasure):
     """The Kuiper error, scaled or not; see `kuiper_error`."""
 
-    key: ClassVar[str] = "kuiper"
+    key, title = "kuiper", "Kuiper calibration error"
     function: ClassVar[str] = "kuiper_error"
-    title: ClassVar[str] = "Kuiper calibration error"
     name: ClassVar[str] = "Kuiper"
     brownian_sf: ClassVar[Callable[..., float]] = staticmethod(range_sf)
 

@@ -63,16 +63,12 @@ class GradeMeasure(Measure):
         checks.check_choice(self.alternative, ALTERNATIVES, "alternative")
 
     symbol: ClassVar[str] = "defaults"
+    distribution_text: ClassVar[str]  # of the number of defaults under the null, in words
     estimate_symbol: ClassVar[str] = "default rate"
     needs_rows: ClassVar[str] = (
         "test='calibration-in-the-large' tests the number of events of cells"
     )
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", *OF_ROWS)
-
-    @property
-    @abstractmethod
-    def distribution_text(self) -> str:
-        """The null distribution of the number of defaults, in words."""
 
     @abstractmethod
     def tails(self, d: int, n: int, pd: float) -> Tails:

@@ -51,9 +51,8 @@ class CorpMiscalibration(Measure):
 
     score: str = "brier"
 
-    key: ClassVar[str] = "corp"
+    key, title = "corp", "CORP miscalibration"
     function: ClassVar[str] = "corp_miscalibration"
-    title: ClassVar[str] = "CORP miscalibration"
     drawn_as: ClassVar[str] = "corp"
     symbol: ClassVar[str] = "MCB"
     is_squared: ClassVar[bool] = True

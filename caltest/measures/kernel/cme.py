@@ -332,9 +332,8 @@ def cme(
 class UCME(EmbeddingMeasure):
     """The UCME with its kernel and test locations; see `ucme` for the parameters."""
 
-    key: ClassVar[str] = "ucme"
+    key, title = "ucme", "unnormalised calibration mean embedding"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "unnormalised calibration mean embedding"
     symbol: ClassVar[str] = "UCME^2"
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     convex_notes: ClassVar[tuple[str, ...]] = (FIXED,)

@@ -183,7 +183,7 @@ class LinePairs(AllPairs):
         self._factor = float(sum(line.factor for line in self.lines))
 
     @cached_property
-    def order(self) -> Order:
+    def order(self) -> Order:  # type: ignore[override]
         return np.argsort(self.predictions.probs[:, 1])
 
     def values(self, labels: Labels) -> Floats:
@@ -518,13 +518,14 @@ class CellPairs(PairMean, BoundCells):
         if not (biased or cells.has_equal_weights):
             self.caution += AT_MEAN_WEIGHT
         self.factor = float(sum(term.factor for term in terms))
-        self.sums: list[LineKernel | Places] = [
-            LineKernel(term, cells.mean) if term.is_line else Places(cells, term) for term in terms
+        self.sums = [  # of a kappa_ij d_i d_j over all i and j for each row of d, (B, C)
+            LineKernel(t, cells.mean).all_sums if t.is_line else sums_by_places(cells, t)
+            for t in terms
         ]
 
     def values(self, labels: Counts) -> Floats:
         excess = np.ascontiguousarray(labels - self.cells.expected)
-        total = np.asarray(sum(some.all_sums(excess) for some in self.sums))
+        total = np.asarray(sum(all_sums(excess) for all_sums in self.sums))
         if not self.biased:
             # The sum over rows of w^2 (y - p)^2; see `Cells.square_residuals`.
             total -= self.factor * self.cells.square_residuals(excess).sum(axis=1)
@@ -534,24 +535,26 @@ class CellPairs(PairMean, BoundCells):
         return super().error() if self.is_bounded else None
 
 
-class Places:
-    """A kernel between places, some of the cells; those between them share in the two nearest."""
+def sums_by_places(cells: Cells, term: FittedTerm) -> Callable[[Floats], Floats]:
+    """Return the same as `LineKernel.all_sums` of a kernel between places, some of the cells.
 
-    def __init__(self, cells: Cells, term: FittedTerm) -> None:
-        x = term.factors[0].coordinates[:, 0]
-        self.at = at = places(cells, x)
-        left, right = np.repeat(at, at.size), np.tile(at, at.size)
-        self.matrix = term.factor * term.pairs(left, right).reshape(at.size, -1)
-        run = np.searchsorted(at, np.arange(len(cells)), side="right") - 1
-        beyond = np.minimum(run + 1, at.size - 1)
-        way = np.where(beyond > run, x[at[beyond]] - x[at[run]], 1.0)
-        self.share = (x - x[at[run]]) / np.where(way > 0, way, 1.0)
+    The cells between them share in the two nearest.
+    """
+    x = term.factors[0].coordinates[:, 0]
+    at = places(cells, x)
+    left, right = np.repeat(at, at.size), np.tile(at, at.size)
+    matrix = term.factor * term.pairs(left, right).reshape(at.size, -1)
+    run = np.searchsorted(at, np.arange(len(cells)), side="right") - 1
+    beyond = np.minimum(run + 1, at.size - 1)
+    way = np.where(beyond > run, x[at[beyond]] - x[at[run]], 1.0)
+    share = (x - x[at[run]]) / np.where(way > 0, way, 1.0)
 
-    def all_sums(self, d: Floats) -> Floats:
-        """Return the sum of a kappa_ij d_i d_j over all i and j for each row of d, (B, C)."""
-        sums = np.add.reduceat(d * (1.0 - self.share), self.at, axis=1)
-        sums[:, 1:] += np.add.reduceat(d * self.share, self.at, axis=1)[:, :-1]
-        return np.asarray(np.einsum("bc,bc->b", sums @ self.matrix, sums))
+    def all_sums(d: Floats) -> Floats:
+        sums = np.add.reduceat(d * (1.0 - share), at, axis=1)
+        sums[:, 1:] += np.add.reduceat(d * share, at, axis=1)[:, :-1]
+        return np.asarray(np.einsum("bc,bc->b", sums @ matrix, sums))
+
+    return all_sums
 
 
 def fitted_to_cells(kernel: MatrixKernel, cells: Cells) -> FittedKernel:

@@ -82,7 +82,7 @@ class KernelMeasure(Measure):
         as_matrix_kernel(self.kernel)
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
+    def witness_kernel(self) -> MatrixKernel:  # type: ignore[override]
         return as_matrix_kernel(self.kernel)
 
     @property
@@ -100,7 +100,7 @@ class KernelMeasure(Measure):
         return ("exact", "consistency", "distribution-free", *ESTIMATORS[self.estimator])
 
     @property
-    def needs_rows(self) -> str:
+    def needs_rows(self) -> str:  # type: ignore[override]
         return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
@@ -192,13 +192,12 @@ class SKCE(ToleranceTest, KernelMeasure):
     block_size: int = 2
     kernel: Kernel | None = None
 
-    key: ClassVar[str] = "skce"
+    key, title = "skce", "squared kernel calibration error"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "skce": {},
         "skce-linear": {"estimator": "linear", "block_size": 2},
         "skce-block": {"estimator": "block"},
     }
-    title: ClassVar[str] = "squared kernel calibration error"
     symbol: ClassVar[str] = "SKCE"
     own_intervals: ClassVar[Mapping[str, str]] = {**bounds.PAIRS, **bounds.BLOCKS}
 
@@ -461,9 +460,8 @@ class MMCE(KernelMeasure):
 
     width: float = WIDTH
 
-    key: ClassVar[str] = "mmce"
+    key, title = "mmce", "maximum mean calibration error"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "maximum mean calibration error"
     symbol: ClassVar[str] = "MMCE"
     rooted: ClassVar[bool] = True
 
@@ -471,7 +469,7 @@ class MMCE(KernelMeasure):
         checks.check_positive(self.width, "width")
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
+    def witness_kernel(self) -> MatrixKernel:  # type: ignore[override]
         # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
         return Scaled(Exponential(self.width), np.eye(2) / 2.0)
 

@@ -91,13 +91,12 @@ class Cox(OfCoefficient):
     slopes: str = "common"
     reference: object = None
 
-    key: ClassVar[str] = "cox"
+    key, title = "cox", "logistic recalibration (Cox)"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "cox": {"tested": "both"},
         "calibration-in-the-large": {"tested": "intercept", **BINARY},
         "calibration-slope": {"tested": "slope", **BINARY},
     }
-    title: ClassVar[str] = "logistic recalibration (Cox)"
     dependent: ClassVar[str] = " of rows that depend"
     symbol: ClassVar[str] = "LR"
     # The likelihood ratio grows on both sides of the coefficient.
@@ -157,7 +156,7 @@ class Cox(OfCoefficient):
         return fits.limit_of(ratio, ratio.estimate(ratio.value()))
 
     @property
-    def interval_instead(self) -> str | None:
+    def interval_instead(self) -> str | None:  # type: ignore[override]
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
 
@@ -249,9 +248,8 @@ class CalibrationIntercept(OfCoefficient):
 
     slope: str = "fixed"
 
-    key: ClassVar[str] = "calibration-intercept"
+    key, title = "calibration-intercept", "calibration intercept"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "calibration intercept"
     alternative: ClassVar[str] = "two-sided"
 
     def __post_init__(self) -> None:
@@ -356,9 +354,8 @@ def calibration_intercept(
 class CalibrationSlope(OfCoefficient):
     """The calibration slope; see `calibration_slope`."""
 
-    key: ClassVar[str] = "calibration-slope"
+    key, title = "calibration-slope", "calibration slope"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "calibration slope"
     alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "slope"
     column: ClassVar[int] = SLOPE

@@ -45,9 +45,8 @@ ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 class MeanCalibration(MeanScore):
     """The difference of means; see `mean_calibration`."""
 
-    key: ClassVar[str] = "mean-calibration"
+    key, title = "mean-calibration", "calibration in the large"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "calibration in the large"
     symbol: ClassVar[str] = "mean(y) - mean(p)"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", *OF_SUMS)
@@ -143,9 +142,8 @@ def mean_calibration(
 class ExpectedObservedRatio(Measure):
     """The ratio E/O; see `expected_observed_ratio`."""
 
-    key: ClassVar[str] = "expected-observed-ratio"
+    key, title = "expected-observed-ratio", "ratio of expected to observed events"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "ratio of expected to observed events"
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     symbol: ClassVar[str] = "E/O"

@@ -507,9 +507,8 @@ def average_confidence(
 class Sharpness(Measure):
     """The variance; see `sharpness`."""
 
-    key: ClassVar[str] = "sharpness"
+    key, title = "sharpness", "sharpness"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "sharpness"
     alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "sharpness"
 

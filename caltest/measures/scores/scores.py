@@ -66,9 +66,8 @@ class ScoreOfUnits(MeanScore):
 class BrierScore(ScoreOfUnits):
     """The Brier score; see `brier_score`."""
 
-    key: ClassVar[str] = "brier"
+    key, title = "brier", "Brier score"
     function: ClassVar[str] = "brier_score"
-    title: ClassVar[str] = "Brier score"
     is_proper_score: ClassVar[bool] = True
 
     def support(self, m: int) -> tuple[float, float]:
@@ -151,10 +150,9 @@ def brier_score(
 class SphericalScore(ScoreOfUnits):
     """The spherical score; see `spherical_score`."""
 
-    key: ClassVar[str] = "spherical"
+    key, title = "spherical", "spherical score"
     function: ClassVar[str] = "spherical_score"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    title: ClassVar[str] = "spherical score"
     is_proper_score: ClassVar[bool] = True
     symbol: ClassVar[str] = "spherical score"
 
@@ -336,9 +334,8 @@ def log_loss(
 class RankedProbabilityScore(BrierScore):
     """The ranked probability score; see `ranked_probability_score`."""
 
-    key: ClassVar[str] = "rps"
+    key, title = "rps", "ranked probability score"
     function: ClassVar[str] = "ranked_probability_score"
-    title: ClassVar[str] = "ranked probability score"
     symbol: ClassVar[str] = "RPS"
 
     def support(self, m: int) -> tuple[float, float]:

@@ -35,9 +35,8 @@ CONSTANT = (
 class SpiegelhalterZ(LabelScore):
     """Spiegelhalter's z; see `spiegelhalter_z`."""
 
-    key: ClassVar[str] = "spiegelhalter"
+    key, title = "spiegelhalter", "Spiegelhalter's z"
     function: ClassVar[str] = "spiegelhalter_z"
-    title: ClassVar[str] = "Spiegelhalter's z"
     symbol: ClassVar[str] = "z"
     interval_instead: ClassVar[str] = "test='brier'"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")

@@ -149,9 +149,8 @@ def check_fraction(value: object, name: str) -> float:
 class ICI(LoessMeasure):
     """The mean loess error with its span; see `ici`."""
 
-    key: ClassVar[str] = "ici"
+    key, title = "ici", "integrated calibration index"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None
-    title: ClassVar[str] = "integrated calibration index"
     symbol: ClassVar[str] = "ICI"
     functional = Loess.mean
 

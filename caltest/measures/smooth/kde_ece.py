@@ -35,9 +35,8 @@ class KDEECE(Measure):
 
     bandwidth: float | None = None
 
-    key: ClassVar[str] = "kde-ece"
+    key, title = "kde-ece", "ECE by kernel density estimates"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "ECE by kernel density estimates"
     drawn_as: ClassVar[str] = "reliability"
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}

@@ -56,9 +56,8 @@ class SmoothECE(Measure):
     bandwidth: float | None = None
     method: str = "grid"
 
-    key: ClassVar[str] = "smooth-ece"
+    key, title = "smooth-ece", "smooth ECE"
     largest: ClassVar[float] = 1.0
-    title: ClassVar[str] = "smooth ECE"
     drawn_as: ClassVar[str] = "reliability"
     symbol: ClassVar[str] = "smECE"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
@@ -69,7 +68,7 @@ class SmoothECE(Measure):
             checks.check_positive(self.bandwidth, "bandwidth")
 
     @property
-    def needs_rows(self) -> str:
+    def needs_rows(self) -> str:  # type: ignore[override]
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
 
     def takes(self, form: str) -> bool:
