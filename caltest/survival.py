@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy
@@ -16,7 +16,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.outcome import outcome_of
 from caltest.numerics.tails import normal_isf
 from caltest.predictions import Predictions, tables
-from caltest.predictions.dependence import CLUSTER, cluster_codes
+from caltest.predictions.dependence import CLUSTER
 from caltest.results import HTest
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
@@ -102,9 +102,8 @@ class Censoring:
 
         The sum of signs times these is that of multipliers times the residuals.
         """
-        behind = np.append(0.0, np.cumsum(np.bincount(self.passed, residuals)[::-1]))[::-1]
-        of_time = np.append(behind, np.zeros(self.times.size + 1))[1 : self.times.size + 1]
-        of_time = of_time / self.left
+        counts = np.bincount(self.passed, residuals, self.times.size + 1)
+        of_time = np.cumsum(counts[:0:-1])[::-1] / self.left
         compensator = np.append(0.0, np.cumsum(self.hazard * of_time))
         own = np.append(of_time, 0.0)[self.passed] * self.censored
         return np.asarray(residuals + self.mass * (own - compensator[self.passed + self.censored]))
@@ -196,7 +195,6 @@ class SurvivalPredictions(Predictions):
         clusters: object = None,
         source: str = "arrays",
     ) -> None:
-        library = tables.library_of(risk, time)
         checked = checks.in_one_dimension(checks.as_array(risk, "risk"))
         if checked.ndim != 1:
             got = f"shape {checked.shape}"
@@ -213,24 +211,20 @@ class SurvivalPredictions(Predictions):
         if sample_weight is not None:
             mass = checks.check_weights(sample_weight, n)
             mass = mass / mass[mass > 0].mean()
-        event_by = f"event by {end:g}"
-        dependent = np.arange(n) if clusters is None else cluster_codes(clusters, n)
-        self.__dict__.update(
-            _event=p,
-            labels=checks.read_only(((codes == kind) & (times <= end)).astype(np.int64)),
-            classes=checks.read_only(np.array([f"no {event_by}", event_by])),
-            groups=None if groups is None else checks.check_groups(groups, n),
-            clusters=checks.read_only(dependent),
-            unit=ROW if clusters is None else CLUSTER,
-            source=source,
-            library=library,
-            time=checks.read_only(times),
-            event=checks.read_only(codes),
-            mass=checks.read_only(mass),
-            horizon=end,
-            cause=kind,
-            ordinal=False,
-        )
+        arrays = {
+            "labels": ((codes == kind) & (times <= end)).astype(np.int64),
+            "classes": np.array([f"no event by {end:g}", f"event by {end:g}"]),
+            "time": times,
+            "event": codes,
+            "mass": mass,
+        }
+        found: dict[str, Any] = {name: checks.read_only(x) for name, x in arrays.items()}
+        found |= {"_event": p, "horizon": end, "cause": kind, "ordinal": False}
+        about: dict[str, Any] = {"source": source, "library": tables.library_of(risk, time)}
+        dependent = np.arange(n) if clusters is None else clusters
+        self._set(found, n, sample_weight=None, groups=None, clusters=dependent, **about)
+        values = None if groups is None else checks.check_groups(groups, n)
+        self.__dict__.update(groups=values, unit=ROW if clusters is None else CLUSTER)
         self._check_followed()
         self.__dict__["sample_weight"] = checks.read_only(self.censoring.weights)
 
