@@ -17,16 +17,10 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.bound import BoundCells, BoundMeasure, in_words
 from caltest.measures.chunks import BoundChunks
-from caltest.measures.combined import component
+from caltest.measures.combined import component, forecasts
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, Function, combine
 from caltest.measures.combined.context import LANDMARKS, Context
-from caltest.measures.combined.forecasts import (
-    BY_FEATURE,
-    FORECASTS,
-    CountedContext,
-    ForecastContext,
-)
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.ordered import KEPT, ORDERED, Events
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
@@ -147,7 +141,7 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
 HELD = 1 << 24  # sums of chunks that are held, of one kind
-KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS, *BY_FEATURE)}
+KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *forecasts.EVERY)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +190,7 @@ class Combined(Measure):
     def context_of(self, rows: Rows) -> Any:
         """Return what the components of some rows share."""
         if isinstance(rows, Forecasts):
-            return ForecastContext(rows, self.design)
+            return forecasts.ForecastContext(rows, self.design)
         if self.design is not None:
             reason = "design= of the default test is of forecasts of numbers"
             raise NotApplicable(reason, "use by= or segments= for probabilities of classes")
@@ -213,7 +207,7 @@ class Combined(Measure):
     def bind_pits(self, counts: PitCounts) -> BoundMeasure:
         if not self.is_usual:
             return super().bind_pits(counts)
-        bound, each = BoundCombined(CountedContext(counts)), counts.cells.widths.size
+        bound, each = BoundCombined(forecasts.CountedContext(counts)), counts.cells.widths.size
         of = f"{each} for each of {counts.weights.size} groups alike in mean and scale"
         bound.parameters = {**bound.parameters, "cells of the PIT": of}
         return bound

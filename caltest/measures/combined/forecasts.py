@@ -12,16 +12,8 @@ from scipy.special import eval_hermitenorm, ndtri
 
 from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
-from caltest.measures.combined.component import (
-    Component,
-    Finding,
-    Function,
-    Kind,
-    Source,
-    Summing,
-    plain,
-    ratio,
-)
+from caltest.measures.combined import component
+from caltest.measures.combined.component import Component, Finding, Function, Kind, Summing
 from caltest.measures.combined.one_event import orthonormal
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
@@ -145,13 +137,11 @@ class ForecastContext:
         # What is summed over copies is multiplied by a weight, and its mean by the root as well.
         self.root: Floats = np.sqrt(self.copies)
         self.weight: Floats = self.mass / self.root
-        self.kinds: tuple[Kind, ...] = FORECASTS
         self.design: dict[str, Floats] = design or {}
-        if self.design:
-            check_rows_of_design(self.design, self.n)
-            self.kinds = *FORECASTS, *BY_FEATURE
+        check_rows_of_design(self.design, self.n)
+        self.kinds = EVERY if self.design else FORECASTS
 
-    def source(self, lens: str) -> Source:
+    def source(self, lens: str) -> component.Source:
         return self
 
     @cached_property
@@ -464,7 +454,7 @@ def extremes(rows: ForecastContext) -> Component:
     mean = 2.0 * float(rows.root @ rows.along["constant"][:, 0])
 
     def value(sums: Floats) -> Floats:
-        return np.log1p(np.maximum(ratio(sums[:, 0], mean), -1.0 + 1e-12))
+        return np.log1p(np.maximum(component.ratio(sums[:, 0], mean), -1.0 + 1e-12))
 
     def finding() -> Finding:
         v, weight = rows.spread_out
@@ -481,7 +471,7 @@ def _chi2(
     sums = rows.sums(basis, rows.along[along])
 
     def finding() -> Finding:
-        return plain(name, float(_square(sums.of(rows.observed))[0]))
+        return component.plain(name, float(_square(sums.of(rows.observed))[0]))
 
     return Component(rows, sums, _square, finding)
 
@@ -510,3 +500,4 @@ BY_FEATURE = (
     Kind("level-by-feature", "score of level along features", partial(_by_feature, degree=1)),
     Kind("spread-by-feature", "score of spread along features", partial(_by_feature, degree=2)),
 )
+EVERY = *FORECASTS, *BY_FEATURE
