@@ -183,7 +183,7 @@ class Forecasts(Rows):
         >>> Forecasts.from_model(BayesianRidge().fit(X[::2], y[::2]), X[1::2], y[1::2])
         Forecasts(n=221, Gaussian, source='BayesianRidge()')
         """
-        from caltest.forecasts.of_models import law_of_model
+        from caltest.forecasts.laws import law_of_model
 
         check_names(rows, RowColumns, cls.from_model)
         X, y = checks.check_pair((X, y))

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from caltest.forecasts.crps import row_counts
 from scipy import special, stats
 
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.forecasts.crps import row_counts
 from caltest.forecasts.laws import (
     Cdf,
     Frozen,
@@ -22,8 +22,8 @@ from caltest.forecasts.laws import (
     NormalLaw,
     Quantiles,
     law_of,
+    law_of_model,
 )
-from caltest.forecasts.of_models import law_of_model
 
 N = 5
 RNG = np.random.default_rng(1)
