@@ -211,13 +211,9 @@ class SurvivalPredictions(Predictions):
         if sample_weight is not None:
             mass = checks.check_weights(sample_weight, n)
             mass = mass / mass[mass > 0].mean()
-        arrays = {
-            "labels": ((codes == kind) & (times <= end)).astype(np.int64),
-            "classes": np.array([f"no event by {end:g}", f"event by {end:g}"]),
-            "time": times,
-            "event": codes,
-            "mass": mass,
-        }
+        happened = ((codes == kind) & (times <= end)).astype(np.int64)
+        names = np.array([f"no event by {end:g}", f"event by {end:g}"])
+        arrays = {"labels": happened, "classes": names, "time": times, "event": codes, "mass": mass}
         found: dict[str, Any] = {name: checks.read_only(x) for name, x in arrays.items()}
         found |= {"_event": p, "horizon": end, "cause": kind, "ordinal": False}
         about: dict[str, Any] = {"source": source, "library": tables.library_of(risk, time)}

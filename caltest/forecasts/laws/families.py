@@ -454,7 +454,7 @@ class Cdf(Law):
 # ---- parts of the CRPS of families, and the search for quantiles ---------------------------------
 
 
-class StandardParts(NamedTuple):
+class Parts(NamedTuple):
     """The parts of a standard law, with location 0 and scale 1, as functions of its shapes.
 
     Attributes
@@ -533,27 +533,23 @@ def _of_poisson(z: Floats, mu: Floats) -> Any:
 
 
 CLOSED = {  # by the name that scipy.stats has for the family
-    "norm": StandardParts(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
-    "t": StandardParts(_of_t, _difference_of_t),
-    "logistic": StandardParts(
-        lambda z: -special.entr(special.expit(z)) - special.entr(special.expit(-z)), lambda: 1.0
-    ),
-    "laplace": StandardParts(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
-    "uniform": StandardParts(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
-    "expon": StandardParts(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
-    "gamma": StandardParts(
+    "norm": Parts(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
+    "t": Parts(_of_t, _difference_of_t),
+    "logistic": Parts(lambda z: -special.entr(special.expit([z, -z])).sum(axis=0), lambda: 1.0),
+    "laplace": Parts(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
+    "uniform": Parts(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
+    "expon": Parts(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
+    "gamma": Parts(
         lambda z, a: a * special.gammainc(a + 1, np.maximum(z, 0)),
         lambda a: np.exp(-special.betaln(0.5, a)),
     ),
-    "lognorm": StandardParts(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
-    "weibull_min": StandardParts(
+    "lognorm": Parts(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
+    "weibull_min": Parts(
         _of_weibull, lambda c: -special.gamma(1 + 1 / c) * np.expm1(-math.log(2) / c)
     ),
-    "beta": StandardParts(_of_beta, _difference_of_beta),
-    "poisson": StandardParts(
-        _of_poisson, lambda mu: mu * (special.ive(0, 2 * mu) + special.ive(1, 2 * mu))
-    ),
-    "nbinom": StandardParts(_of_counts, _difference_of_counts),
+    "beta": Parts(_of_beta, _difference_of_beta),
+    "poisson": Parts(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
+    "nbinom": Parts(_of_counts, _difference_of_counts),
 }
 
 
@@ -572,13 +568,11 @@ def bracketed(
         other = high if sign < 0 else low
         start = np.where(np.isfinite(other), other, 0.0)
         step = np.maximum(1.0, np.abs(start))
-        found = np.where(np.isfinite(end), end, start + sign * step)
-        for _ in range(1000):
-            is_beyond = np.isfinite(end) | ((cdf(found) >= u) == (sign > 0)) | (step > 1e300)
-            if is_beyond.all():
-                break
-            step = np.where(is_beyond, step, 4.0 * step)
-            found = np.where(is_beyond, found, start + sign * step)
+        known = np.isfinite(end)
+        found = np.where(known, end, start + sign * step)
+        while not (far := known | ((cdf(found) >= u) == (sign > 0)) | (step > 1e300)).all():
+            step = np.where(far, step, 4.0 * step)
+            found = np.where(far, found, start + sign * step)
         ends.append(found)
     return ends[0], ends[1]
 

@@ -386,10 +386,7 @@ def _compared(
         apart, name = high - low, "difference of these gaps"
     else:
         low, high = map(rows.scatter, parts)
-        one, other = (
-            f"outcomes scatter {low:.3g} {WIDELY}",
-            f"{high:.3g} times",
-        )
+        one, other = f"outcomes scatter {low:.3g} {WIDELY}", f"{high:.3g} times"
         apart, name = high / max(low, LEAST), "ratio of these"
     first, second = (f"{rows.copies[some].sum():,.0f}" for some in parts)
     text = f"{one} for the {first} {names[0]}, {other} for the {second} {names[1]}"
