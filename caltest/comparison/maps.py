@@ -24,7 +24,7 @@ from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Floats, Order
 
-BY_KEY = {"isotonic": {"bound": "auto"}}  # a 0 in one row would decide one by the log loss
+BY_KEY: dict[str, Any] = {"isotonic": {"bound": "auto"}}  # a 0 in one row would decide log losses
 # Of forecasts, each after those with fewer numbers.
 MAPS_OF_FORECASTS: Mapping[str, object] = {
     "variance-scaling": "variance-scaling",
