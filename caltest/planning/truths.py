@@ -14,7 +14,7 @@ from scipy.special import ndtr, rel_entr
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.container import Forecasts, moved
-from caltest.forecasts.laws import read
+from caltest.forecasts.laws.base import read
 from caltest.numerics.softmax import softmax
 from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.predictions.container import draw_codes

@@ -11,26 +11,10 @@ import numpy as np
 
 from caltest.checks import as_numbers
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
-from caltest.forecasts.laws.base import LEAST, Law, read
-from caltest.forecasts.laws.families import Cdf, Frozen, Mixture, NormalLaw
+from caltest.forecasts.laws.base import Law
+from caltest.forecasts.laws.families import Cdf, Frozen, Mixture, NormalLaw  # noqa: F401, laws stand here
 from caltest.forecasts.laws.numbers import Histogram, Members, Quantiles
 from caltest.predictions.models import describe
-
-__all__ = [
-    "LEAST",
-    "Cdf",
-    "Frozen",
-    "Histogram",
-    "Law",
-    "Members",
-    "Mixture",
-    "NormalLaw",
-    "Quantiles",
-    "law_of",
-    "law_of_model",
-    "read",
-]
-
 
 # The penalty of QuantileRegressor has the name alpha too.
 LEVEL_OPTIONS = ("quantile", "quantile_alpha", "alpha")

@@ -136,10 +136,6 @@ class Frozen(Law):
             name: read(np.broadcast_to(np.asarray(value, np.float64), (self.n,)), name, n)
             for name, value in parameters.items()
         }
-        self._check_parameters()
-        self.most_compared = 1000 if self._parts is not None else 0
-
-    def _check_parameters(self) -> None:
         values = list(self.parameters.values())
         if "scale" in self.parameters:
             check(values[-1] > 0, values[-1], "scale must be positive", "pass positive scales")
@@ -147,6 +143,7 @@ class Frozen(Law):
             good = np.broadcast_to(self._family._argcheck(*values[: self._family.numargs]), self.n)  # noqa: SLF001, no public way
             rule = f"the shapes of {self.title} must be in their domain"
             check(good, values[0], rule, f"see scipy.stats.{self.title}")
+        self.most_compared = 1000 if self._parts is not None else 0
 
     def _ask(self, name: str, y: Floats | None = None) -> Floats:
         given = [value if y is None else by_row(value, y) for value in self.parameters.values()]
