@@ -16,6 +16,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.outcome import outcome_of
 from caltest.numerics.tails import normal_isf
 from caltest.predictions import Predictions, tables
+from caltest.predictions.container import event_column
 from caltest.predictions.dependence import CLUSTER
 from caltest.results import HTest
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
@@ -450,7 +451,7 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float 
     if value == 0.0:
         reason = "no event is observed by the horizon, so that the ratio has no interval"
         raise NotApplicable(reason, "choose a later horizon")
-    ratio = value / float(np.average(_risk(survival), weights=survival.mass))
+    ratio = value / float(np.average(event_column(survival), weights=survival.mass))
     factor = math.exp(_quantile(confidence) * error / value)
     return Estimate(ratio, ratio / factor, ratio * factor)
 
@@ -557,7 +558,11 @@ def calibration_slope(
     >>> round(intercept.value, 2), round(slope.value, 2)
     (1.01, 1.81)
     """
-    theta, x, z = pseudo_observations(survival), _log_hazard(_risk(survival)), _quantile(confidence)
+    theta, x, z = (
+        pseudo_observations(survival),
+        _log_hazard(event_column(survival)),
+        _quantile(confidence),
+    )
     found = []
     for design, offset in ((np.ones((x.size, 1)), x), (np.vander(x, 2, increasing=True), 0.0)):
         beta, covariance = _fit(design, theta, offset)
@@ -611,7 +616,7 @@ def smooth_calibration(survival: SurvivalPredictions, *, knots: int = 3) -> Smoo
     (0.052, 0.122)
     """
     _check_unweighted(survival)
-    risk = _risk(survival)
+    risk = event_column(survival)
     basis = _splines(_log_hazard(risk), checks.check_integer(knots, "knots", 3))
     if (survival.event > 1).any() or survival.cause > 1:
         design = np.column_stack([np.ones(risk.size), basis])
@@ -687,18 +692,16 @@ def d_calibration(
     gap = float(np.abs(counts - expected).max()) / s.size
     about = {"bins": count, "censored": f"{np.count_nonzero(~happened)} of {s.size} rows"}
     outcome = outcome_of("chi^2", statistic, pvalue, text, gap, parameters=about)
+    rows: dict[str, Any] = {"n": s.size, "m": 2, "lens": "strong", "data_name": "arrays"}
     return HTest.from_outcome(
         outcome,
         test="d-calibration",
         method="Asymptotic test of calibration: D-calibration",
         estimate_name="largest gap of a bin",
         null="asymptotic",
-        n=s.size,
-        m=2,
-        lens="strong",
         claim="the predicted probabilities of surviving longer are uniform",
-        data_name="arrays",
         level=level,
+        **rows,
     )
 
 
@@ -708,10 +711,6 @@ def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
     value = float(events.sum()) / total
     own = survival.censoring.influences(events) - survival.mass * value
     return value, float(np.sqrt(own @ own)) / total
-
-
-def _risk(survival: SurvivalPredictions) -> Floats:
-    return np.asarray(survival.probs[:, 1])
 
 
 def _log_hazard(risk: Floats) -> Floats:
