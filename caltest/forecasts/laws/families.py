@@ -451,7 +451,7 @@ class Cdf(Law):
 # ---- parts of the CRPS of families, and the search for quantiles ---------------------------------
 
 
-class Parts(NamedTuple):
+class Closed(NamedTuple):
     """The parts of a standard law, with location 0 and scale 1, as functions of its shapes.
 
     Attributes
@@ -530,23 +530,23 @@ def _of_poisson(z: Floats, mu: Floats) -> Any:
 
 
 CLOSED = {  # by the name that scipy.stats has for the family
-    "norm": Parts(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
-    "t": Parts(_of_t, _difference_of_t),
-    "logistic": Parts(lambda z: -special.entr(special.expit([z, -z])).sum(axis=0), lambda: 1.0),
-    "laplace": Parts(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
-    "uniform": Parts(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
-    "expon": Parts(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
-    "gamma": Parts(
+    "norm": Closed(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
+    "t": Closed(_of_t, _difference_of_t),
+    "logistic": Closed(lambda z: -special.entr(special.expit([z, -z])).sum(axis=0), lambda: 1.0),
+    "laplace": Closed(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
+    "uniform": Closed(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
+    "expon": Closed(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
+    "gamma": Closed(
         lambda z, a: a * special.gammainc(a + 1, np.maximum(z, 0)),
         lambda a: np.exp(-special.betaln(0.5, a)),
     ),
-    "lognorm": Parts(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
-    "weibull_min": Parts(
+    "lognorm": Closed(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
+    "weibull_min": Closed(
         _of_weibull, lambda c: -special.gamma(1 + 1 / c) * np.expm1(-math.log(2) / c)
     ),
-    "beta": Parts(_of_beta, _difference_of_beta),
-    "poisson": Parts(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
-    "nbinom": Parts(_of_counts, _difference_of_counts),
+    "beta": Closed(_of_beta, _difference_of_beta),
+    "poisson": Closed(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
+    "nbinom": Closed(_of_counts, _difference_of_counts),
 }
 
 

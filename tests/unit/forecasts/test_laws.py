@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from caltest.forecasts.crps import row_counts
 from scipy import special, stats
 
 from caltest.errors import InvalidInput, NotApplicable
@@ -24,6 +23,7 @@ from caltest.forecasts.laws import (
     law_of,
     law_of_model,
 )
+from caltest.forecasts.laws.base import row_counts
 
 N = 5
 RNG = np.random.default_rng(1)
