@@ -369,8 +369,14 @@ def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
 
 @njit()
 def _count(points: Floats, y: Floats, equal: bool, out: Ints) -> None:  # noqa: FBT001
-    for i in range(len(y)):
-        if equal:
-            out[i] = np.searchsorted(points[i], y[i], "right")
-        else:
-            out[i] = np.searchsorted(points[i], y[i])
+    for i in range(y.shape[0]):
+        for k in range(y.shape[1]):
+            low, high = 0, points.shape[1]
+            while low < high:
+                middle = (low + high) // 2
+                x = points[i, middle]
+                if x < y[i, k] or (equal and x == y[i, k]):
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i, k] = low
