@@ -393,8 +393,8 @@ def _compared(
     return Finding(text, apart, name)
 
 
-def _slope(rows: ForecastContext) -> Finding:
-    return _compared(rows, 1, rows.thirds(rows.mean)[::2])
+def _ends(rows: ForecastContext, degree: int, by: str = "mean", names: Names = ENDS) -> Finding:
+    return _compared(rows, degree, rows.thirds(getattr(rows, by))[::2], names)
 
 
 def _curve(rows: ForecastContext) -> Finding:
@@ -402,12 +402,8 @@ def _curve(rows: ForecastContext) -> Finding:
     return _compared(rows, 1, (middle, low | high), ("middle forecasts", "outer ones"))
 
 
-def _spread_by_mean(rows: ForecastContext) -> Finding:
-    return _compared(rows, 2, rows.thirds(rows.mean)[::2])
-
-
-def _spread_by_scale(rows: ForecastContext) -> Finding:
-    return _compared(rows, 2, rows.thirds(rows.scale)[::2], ("narrowest forecasts", "widest"))
+_slope, _spread_by_mean = (partial(_ends, degree=degree) for degree in (1, 2))
+_spread_by_scale = partial(_ends, degree=2, by="scale", names=("narrowest forecasts", "widest"))
 
 
 def _by_feature(rows: ForecastContext, degree: int) -> Component:
