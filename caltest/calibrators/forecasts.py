@@ -20,7 +20,9 @@ from caltest.calibrators.output import Saved
 from caltest.checks import check_choice, check_flag, check_instance, check_unused
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts import Forecasts
-from caltest.forecasts.laws import LEAST, Law, NormalLaw, Quantiles, read
+from caltest.forecasts.laws.base import LEAST, Law, read
+from caltest.forecasts.laws.families import NormalLaw
+from caltest.forecasts.laws.numbers import Quantiles
 from caltest.numerics.newton import backtrack
 from caltest.render import Sheet, number
 from caltest.results import Summary

@@ -24,9 +24,7 @@ from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Floats, Order
 
-BY_KEY: Mapping[str, Mapping[str, Any]] = {
-    "isotonic": {"bound": "auto"}  # a 0 in one row would decide a comparison by the log loss
-}
+BY_KEY: dict[str, Any] = {"isotonic": {"bound": "auto"}}  # a 0 in one row would decide log losses
 # Of forecasts, each after those with fewer numbers.
 MAPS_OF_FORECASTS: Mapping[str, object] = {
     "variance-scaling": "variance-scaling",

@@ -22,7 +22,7 @@ from caltest.predictions.rows import OF_ROWS, Deviations, RowColumns, Rows
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 if TYPE_CHECKING:
-    from caltest.forecasts.laws import Law
+    from caltest.forecasts.laws.base import Law
 
 
 LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
@@ -130,7 +130,8 @@ class Forecasts(Rows):
         clusters: object = None,
         source: str = "arrays",
     ) -> None:
-        from caltest.forecasts.laws import law_of, read  # loads SciPy
+        from caltest.forecasts.laws import law_of  # loads SciPy
+        from caltest.forecasts.laws.base import read
 
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
         given: dict[str, Any] = {"mean": mean, "scale": scale, "distribution": distribution}
@@ -183,7 +184,7 @@ class Forecasts(Rows):
         >>> Forecasts.from_model(BayesianRidge().fit(X[::2], y[::2]), X[1::2], y[1::2])
         Forecasts(n=221, Gaussian, source='BayesianRidge()')
         """
-        from caltest.forecasts.of_models import law_of_model
+        from caltest.forecasts.laws import law_of_model
 
         check_names(rows, RowColumns, cls.from_model)
         X, y = checks.check_pair((X, y))

@@ -114,9 +114,7 @@ class PitUniformity(ForecastMeasure):
         "pit-neyman": {"distance": "neyman"},
         "pit-berkowitz": {"distance": "berkowitz"},
     }
-    no_interval: ClassVar[str] = (
-        "is above 0 for calibrated forecasts too, by an amount that depends on n"
-    )
+    no_interval = "is above 0 for calibrated forecasts too, by an amount that depends on n"
 
     def __post_init__(self) -> None:
         check_choice(self.distance, NAMES, "distance")
@@ -185,9 +183,8 @@ class PitUniformity(ForecastMeasure):
             if self.distance in INTEGRALS:
                 return n * INTEGRALS[self.distance](ends, below)
             inner = ends[:, 1:-1]
-            return DISTANCES[self.distance](
-                np.hstack([below[:, 1:] - inner, below[:, :-1] - inner])
-            )
+            gaps = np.hstack([below[:, 1:] - inner, below[:, :-1] - inner])
+            return DISTANCES[self.distance](gaps)
 
         return BoundForecasts(predictions, of_rows, self._unit(n))
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from caltest.forecasts.container import LEAST, Forecasts
 from caltest.numerics.labels import content_hashes, draw_uniforms, resample_keys
 from caltest.numerics.loops import njit
 from caltest.types import Codes, Floats
 
-if TYPE_CHECKING:
-    from caltest.forecasts import Forecasts
-
 LEVEL = 0.9  # of the central interval whose coverage is watched
-LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 SEED = 20210501  # of the numbers where a distribution has steps: the same for all monitors
 MOST_ALONG = 2.0  # standard deviations of what is predicted
 SAME = 1e-9  # relative spread of what is predicted, up to which it does not vary

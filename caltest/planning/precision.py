@@ -217,9 +217,8 @@ def sample_size_for_precision(
     """
     check_names(study, PlannedData, sample_size_for_precision)
     columns, stated, _ = parted(study, ColumnOptions, Truth)
-    of_events = ratio_width, slope_width, intercept_width
-    of_numbers = coverage_width, bias_width, spread_width
-    asked = dict(zip([*OF_RISKS, *OF_FORECASTS], of_events + of_numbers, strict=True))
+    values = ratio_width, slope_width, intercept_width, coverage_width, bias_width, spread_width
+    asked = dict(zip([*OF_RISKS, *OF_FORECASTS], values, strict=True))
     read = ModelData(model, data, y, **columns)
     forecasts = forecasts_of(read)
     names = OF_FORECASTS if forecasts else tuple(OF_RISKS)

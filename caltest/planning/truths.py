@@ -14,7 +14,7 @@ from scipy.special import ndtr, rel_entr
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.container import Forecasts, moved
-from caltest.forecasts.laws import read
+from caltest.forecasts.laws.base import read
 from caltest.numerics.softmax import softmax
 from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.predictions.container import draw_codes
@@ -113,9 +113,8 @@ def _temperature(value: object, _m: int) -> LabelDistribution:
 def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
     b = 1.0 if pair[0] is None else checks.check_finite(pair[0], "slope")
     if abs(b) > STEEPEST:
-        raise invalid(
-            f"slope must be at most {STEEPEST:g} in size", f"{b:g}", "pass a slope near 1"
-        )
+        rule = f"slope must be at most {STEEPEST:g} in size"
+        raise invalid(rule, f"{b:g}", "pass a slope near 1")
     given = 0.0 if pair[1] is None else pair[1]
     values = checks.as_numbers(given, "intercept").astype(np.float64)
     wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"

@@ -271,7 +271,7 @@ def spread_against_error(
         _band(ax, spread, low, high, confidence)
         ax.plot(spread, usual, **_IF_CALIBRATED)
     else:
-        bar: Any = {"color": base.BLUE, "alpha": base.BAND, "label": _name(confidence)}
+        bar: Any = {"color": base.BLUE, "alpha": base.BAND, "label": BAND.format(100 * confidence)}
         ax.set_xlim(0, 2 * spread[0])
         ax.vlines(spread, low, high, linewidth=8, **bar)
     _points(ax, spread, error, (error < low) | (error > high), linestyle="none", marker="o")
@@ -360,17 +360,14 @@ def _spread_and_error(rows: Forecasts, order: Order, count: int) -> Floats:
 # ---- how they are drawn --------------------------------------------------------------------------
 
 OUTSIDE = "outside the band"
+BAND = "{:g} % band, simultaneous"
 _PIT = "probability integral transform of the outcome"
 _IF_CALIBRATED: dict[str, Any] = {"color": base.BLACK, "linestyle": (0, (4, 3)), "linewidth": 1}
 _IF_CALIBRATED |= {"label": "if calibrated", "zorder": 3}
 
 
-def _name(confidence: float) -> str:
-    return f"{100 * confidence:g} % band, simultaneous"
-
-
 def _band(ax: Axes, x: Any, low: Any, high: Any, confidence: float, **style: Any) -> None:
-    base.band(ax, x, low, high, label=_name(confidence), **style)
+    base.band(ax, x, low, high, label=BAND.format(100 * confidence), **style)
 
 
 def _curve(x: Floats, values: Floats, confidence: float, ax: Axes | None, **style: Any) -> Axes:

@@ -253,9 +253,8 @@ def choose_forecasts(
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
-            found[name] = (
-                checks.as_numbers(column, f"column {value!r}") if column is not value else value
-            )
+            is_named = column is not value
+            found[name] = checks.as_numbers(column, f"column {value!r}") if is_named else value
     if label is not None:
         named = checks.check_choice(label, table.names, "label")
         found["outcomes"] = checks.as_numbers(table.column(named), f"column {label!r}")
@@ -266,8 +265,7 @@ def choose_forecasts(
         if isinstance(quantiles, str):
             columns = prob_columns(table.names, quantiles, taken)
             quantiles = {_level(name, quantiles): name for name in columns}
-        levels = sorted(quantiles)
-        found["levels"] = levels
+        levels = found["levels"] = sorted(quantiles)
         found["quantiles"] = numbers_of_columns(table, [quantiles[level] for level in levels])
     return found | {name: groups_of(table, values, name) for name, values in rows.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,6 @@ from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.htests import DEFAULT
-from caltest.lenses import Lens
-from caltest.measures import Measure
 from caltest.reporting.about import data_hash
 from caltest.reporting.content import Content, Estimated, Score, Scores
 from caltest.reporting.estimates import if_calibrated
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from caltest.reporting.figures import Sketch
 
 USUAL = ((DEFAULT, "strong"), ("pit-ks", "strong"), ("crps", "strong"), ("log-score", "strong"))
-SHARES = (("ks", "interval"), ("ks", "below-quantile"))
+PLAN = TestPlan((*USUAL, ("ks", "interval"), ("ks", "below-quantile")))
 
 
 class ForecastRows(ReportedRows):
@@ -92,16 +90,6 @@ class ForecastRows(ReportedRows):
         yield "scores", "Quantile reliability", text, partial(plots.quantile_reliability, rows)
         text = f"Root mean squared error against the predicted standard deviation; {band}."
         yield "scores", "Spread against error", text, partial(plots.spread_against_error, rows)
-
-
-def plan_of_forecasts(
-    tests: Sequence[str | Measure] | None, lenses: Sequence[str | Lens] | None
-) -> TestPlan:
-    """Return what was asked for, every test under every lens, or the usual tests and lenses."""
-    if tests is None and lenses is None:
-        return TestPlan((*USUAL, *SHARES))
-    own, under = tests or [DEFAULT], lenses or ["strong"]
-    return TestPlan(tuple((test, lens) for lens in under for test in own))
 
 
 def check_of_classes(m: int, wanted: dict[str, object]) -> None:

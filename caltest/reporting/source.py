@@ -599,14 +599,13 @@ def plan_of(
     predictions: Predictions, tests: Tests, lenses: Lenses, further: Callable[[int], Sequence[str]]
 ) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
-    if not predictions.m:
-        from caltest.reporting.forecasts import plan_of_forecasts
-
-        return plan_of_forecasts(tests, lenses)
+    m = predictions.m
     if tests is None and lenses is None:
-        return default_plan(predictions, further(predictions.m))
-    usual = ["strong"] if predictions.m == 2 else ["strong", "confidence"]
-    return TestPlan(tuple((test, lens) for lens in lenses or usual for test in tests or USUAL))
+        from caltest.reporting.forecasts import PLAN
+
+        return default_plan(predictions, further(m)) if m else PLAN
+    usual, own = ["strong", "confidence"] if m > 2 else ["strong"], USUAL if m else [DEFAULT]
+    return TestPlan(tuple((test, lens) for lens in lenses or usual for test in tests or own))
 
 
 def plan_of_cells(

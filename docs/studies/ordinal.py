@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 import caltest as ct
-from caltest.measures.combined.ordered import ORDERED
+from caltest.measures.combined.context import ORDERED
 
 LEVEL = 0.05
 B = 199  # 0.05 x 200 is whole

@@ -210,9 +210,7 @@ class OrdinalScaling(scaling.LogitMap):
         return mapped(self._columns(inputs), theta)
 
     def coefficients(self) -> Sequence[Coefficient]:
-        errors: list[float | None] = [None] * len(self.classes_)
-        if self.stderr_ is not None:
-            errors = self.stderr_.tolist()
+        errors = [None] * len(self.classes_) if self.stderr_ is None else self.stderr_.tolist()
         spacings = [f"spacing[{name}]" for name in self.classes_[1:-1].tolist()]
         values = zip(spacings, self.spacings_.tolist(), errors[2:], strict=True)
         return (

@@ -12,13 +12,17 @@ import numpy as np
 
 from caltest.checks import as_numbers, in_one_dimension, read_only
 from caltest.errors import NotApplicable, invalid
-from caltest.forecasts import crps
 from caltest.numerics.harmonics import harmonics
-from caltest.types import AnyArray, Floats
+from caltest.numerics.loops import blocks, map_threads, njit
+from caltest.types import AnyArray, Floats, Ints
 
 LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 0 is known
 LOWEST = 1e-300  # probability that a quantile is asked for
 MOST = 1e100  # size of a number
+NODES = 64
+REACH = 60.0  # probabilities down to exp(-60) of the first one: of a tail as heavy as t(2), 1e-13
+SMALL = 1 << 22  # comparisons that NumPy makes before numba is worth loading
+BLOCK = 1 << 14  # rows of a thread
 Function = Callable[[Floats], Any]
 
 
@@ -175,6 +179,14 @@ class Law(ABC):
 
         Notes
         -----
+        With m = E X, F the cumulative distribution function and X' an independent copy of X,
+
+        .. math:: CRPS(F, y) = (y - m) (2 F(y) - 1) - 2 E[(X - m) 1(X \le y)] - E|X - X'| / 2,
+
+        by :math:`CRPS(F, y) = E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, eq. 21). So a
+        law has to know two parts: a mean up to y, and half of a mean difference, which is one
+        number for a row. Closed forms are behind Jordan, Krueger and Lerch (2019), appendix A.
+
         Of the distribution as it is: of an ensemble, of the empirical distribution of its members.
         The "fair" score of Ferro (2014), for members as a sample of a law behind them, is less by
         :math:`E|X - X'| / (2 (M - 1))`.
@@ -199,7 +211,7 @@ class Law(ABC):
         tail = np.where(is_upper, 1.0 - below, below)
         total = np.zeros(np.shape(y))
         inner = np.maximum(tail, np.finfo(np.float64).tiny)
-        for factor, weight in zip(*crps.tail_nodes(), strict=True):
+        for factor, weight in zip(*tail_nodes(), strict=True):
             u = np.maximum(inner * factor, 1e-300)
             off = np.where(is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle)
             total += weight * off
@@ -213,7 +225,7 @@ class Law(ABC):
 
     def nodes(self) -> tuple[Floats, Floats]:
         """Return points and weights, (n, Q) each, by which expectations are taken."""
-        factor, weight = crps.tail_nodes()
+        factor, weight = tail_nodes()
         u = np.broadcast_to(0.5 * factor, (self.n, factor.size))
         points = np.hstack([self.quantile(u), self.upper_quantile(u)])
         return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
@@ -323,3 +335,48 @@ def check(good: AnyArray, values: Floats, rule: str, remedy: str) -> None:
     if not good.all():
         place = tuple(np.argwhere(~good)[0].tolist())
         raise invalid(rule, f"{values[place]:.8g} at row {place[0]}", remedy)
+
+
+# ---- parts of the CRPS, and places in rows ------------------------------------------------------
+
+
+def tail_nodes() -> tuple[Floats, Floats]:
+    """Return factors exp(-s) and weights: the mean of q over (0, a) is the sum of w q(a exp(-s)).
+
+    The rule is that of Gauss and Legendre in s: quantiles of a tail are smooth in the logarithm of
+    the probability, be the tail bounded, exponential or a power.
+    """
+    s, weight = np.polynomial.legendre.leggauss(NODES)
+    factor = np.exp(-REACH / 2 * (s + 1))
+    return factor, REACH / 2 * weight * factor
+
+
+def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
+    """Count in each row the sorted points (n, W) below y, or with `equal` up to y.
+
+    In the shape of y, (n,) or (n, K).
+    """
+    columns = y.reshape(len(y), -1)
+    if points.shape[1] * y.size <= SMALL:
+        left, right = points[:, :, None], columns[:, None, :]
+        found = (left <= right if equal else left < right).sum(axis=1)
+        return np.asarray(found, np.int64).reshape(y.shape)
+    out = np.empty(columns.shape, np.int64)
+    tasks = [(points[rows], columns[rows], equal, out[rows]) for rows in blocks(len(y), BLOCK)]
+    list(map_threads(_count, tasks))
+    return out.reshape(y.shape)
+
+
+@njit()
+def _count(points: Floats, y: Floats, equal: bool, out: Ints) -> None:  # noqa: FBT001
+    for i in range(y.shape[0]):
+        for k in range(y.shape[1]):
+            low, high = 0, points.shape[1]
+            while low < high:
+                middle = (low + high) // 2
+                x = points[i, middle]
+                if x < y[i, k] or (equal and x == y[i, k]):
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i, k] = low

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from caltest.checks import check_integer, read_only
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.forecasts import crps
-from caltest.forecasts.laws.base import Function, Law, by_row, check, picked, read, row_sums
+from caltest.forecasts.laws import base
+from caltest.forecasts.laws.base import NODES, Function, Law, by_row, check, read
 from caltest.numerics.harmonics import harmonics
 from caltest.types import Floats
 
@@ -22,6 +22,9 @@ OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
 UNSEEN = 1e-15  # mass that is left out of such a sum
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
+MANY = 30.0  # negative binomial numbers from which the series is slow
+EPS = float(np.finfo(np.float64).eps)
+STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 
 
@@ -66,7 +69,7 @@ class NormalLaw(Law):
         return np.asarray(by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v))
 
     def centred(self, y: Floats) -> Floats:
-        return -by_row(self.sd, y) * crps.normal_density(self.standard(y))
+        return -by_row(self.sd, y) * normal_density(self.standard(y))
 
     @cached_property
     def half_difference(self) -> Floats:
@@ -111,7 +114,7 @@ class Frozen(Law):
             shapes, loc, scale = family._parse_args(*distribution.args, **distribution.kwds)  # noqa: SLF001, no public way
             self.has_atoms = hasattr(family, "pmf")
             self.title, self._is_new = str(family.name), False
-            self._parts = crps.CLOSED.get(self.title)
+            self._parts = CLOSED.get(self.title)
             names = [*filter(None, (family.shapes or "").split(", ")), "loc"]
             given = (*shapes, loc) if self.has_atoms else (*shapes, loc, scale)
             parameters = dict(zip([*names, "scale"], given, strict=False))
@@ -133,10 +136,6 @@ class Frozen(Law):
             name: read(np.broadcast_to(np.asarray(value, np.float64), (self.n,)), name, n)
             for name, value in parameters.items()
         }
-        self._check_parameters()
-        self.most_compared = 1000 if self._parts is not None else 0
-
-    def _check_parameters(self) -> None:
         values = list(self.parameters.values())
         if "scale" in self.parameters:
             check(values[-1] > 0, values[-1], "scale must be positive", "pass positive scales")
@@ -144,6 +143,7 @@ class Frozen(Law):
             good = np.broadcast_to(self._family._argcheck(*values[: self._family.numargs]), self.n)  # noqa: SLF001, no public way
             rule = f"the shapes of {self.title} must be in their domain"
             check(good, values[0], rule, f"see scipy.stats.{self.title}")
+        self.most_compared = 1000 if self._parts is not None else 0
 
     def _ask(self, name: str, y: Floats | None = None) -> Floats:
         given = [value if y is None else by_row(value, y) for value in self.parameters.values()]
@@ -272,7 +272,7 @@ class Mixture(Law):
 
     def quantile(self, u: Floats) -> Floats:
         ends = [law.quantile(u) for w, law in self._parts(u)]
-        return crps.inverted(self.cdf, u, np.minimum.reduce(ends), np.maximum.reduce(ends))
+        return inverted(self.cdf, u, np.minimum.reduce(ends), np.maximum.reduce(ends))
 
     def support(self) -> tuple[Floats, Floats]:
         low, high = zip(*(law.support() for law in self.components), strict=True)
@@ -280,12 +280,12 @@ class Mixture(Law):
 
     @cached_property
     def mean(self) -> Floats:
-        return row_sums(self.weights * np.column_stack([c.mean for c in self.components]))
+        return base.row_sums(self.weights * np.column_stack([c.mean for c in self.components]))
 
     @cached_property
     def sd(self) -> Floats:
         squares = [c.sd**2 + (c.mean - self.mean) ** 2 for c in self.components]
-        return np.sqrt(row_sums(self.weights * np.column_stack(squares)))
+        return np.sqrt(base.row_sums(self.weights * np.column_stack(squares)))
 
     def centred(self, y: Floats) -> Floats:
         total = np.zeros(y.shape)
@@ -310,7 +310,7 @@ class Mixture(Law):
         total = np.zeros(self.n)
         for w, a in zip(self.weights.T, laws, strict=True):
             for v, b in zip(self.weights.T, laws, strict=True):
-                total += w * v * crps.normal_difference(a.mean - b.mean, np.hypot(a.sd, b.sd)) / 2
+                total += w * v * normal_difference(a.mean - b.mean, np.hypot(a.sd, b.sd)) / 2
         return total
 
     def log_score(self, y: Floats) -> Floats:
@@ -409,7 +409,7 @@ class Cdf(Law):
         if self._functions[1] is not None:
             return self._call(self._functions[1], u, np.full(self._fill.size, 0.5))
         low, high = (np.broadcast_to(by_row(end, u), u.shape) for end in self._ends)
-        return crps.inverted(self.cdf, u, *crps.bracketed(self.cdf, u, low, high))
+        return inverted(self.cdf, u, *bracketed(self.cdf, u, low, high))
 
     @cached_property
     def _panels(self) -> tuple[Floats, Floats]:
@@ -432,17 +432,178 @@ class Cdf(Law):
         # integral of F up to y, less y - m.
         if self.has_atoms:
             return super().distance(y)
-        last = np.maximum(crps.row_counts(self._panels[0], y, equal=True) - 1, 0)
-        start, up_to = (picked(each, last) for each in self._panels)
+        last = np.maximum(base.row_counts(self._panels[0], y, equal=True) - 1, 0)
+        start, up_to = (base.picked(each, last) for each in self._panels)
         return 2 * (up_to + self._integral(start, y)) - y + by_row(self.mean, y)
 
     @cached_property
     def half_difference(self) -> Floats:
         # The integral of (2 u - 1) q(u): each quantile is a search, which `distance` takes of many.
         points, weight = self.nodes()
-        lower = 0.5 * crps.tail_nodes()[0]
+        lower = 0.5 * base.tail_nodes()[0]
         signs = np.concatenate([2.0 * lower - 1.0, 1.0 - 2.0 * lower])
         return np.asarray((points * weight) @ signs)
 
     def support(self) -> tuple[Floats, Floats]:
         return self._ends
+
+
+# ---- parts of the CRPS of families, and the search for quantiles ---------------------------------
+
+
+class Closed(NamedTuple):
+    """The parts of a standard law, with location 0 and scale 1, as functions of its shapes.
+
+    Attributes
+    ----------
+    up_to : callable
+        E[X 1(X <= z)] as a function of z and the shapes.
+    half_difference : callable
+        E|X - X'| / 2 as a function of the shapes.
+    """
+
+    up_to: Callable[..., Floats]
+    half_difference: Callable[..., Floats | float]
+
+
+def normal_density(z: Floats) -> Floats:
+    """Return the density of the standard normal distribution."""
+    return np.asarray(np.exp(-0.5 * np.clip(z, -40, 40) ** 2) / math.sqrt(2 * math.pi))
+
+
+def _of_t(z: Floats, df: Floats) -> Any:
+    power = 0.5 * (df + 1) * np.log1p(z * z / df)
+    log_density = -0.5 * np.log(df) - special.betaln(0.5, 0.5 * df) - power
+    return -np.exp(log_density + np.log(df + z * z)) / (df - 1)
+
+
+def _difference_of_t(df: Floats) -> Any:
+    logs = special.betaln(0.5, df - 0.5) - 2 * special.betaln(0.5, 0.5 * df)
+    return 2 * np.sqrt(df) / (df - 1) * np.exp(logs)
+
+
+def _of_lognormal(z: Floats, s: Floats) -> Any:
+    with np.errstate(divide="ignore"):
+        return np.exp(s * s / 2) * special.ndtr(np.log(np.maximum(z, 0)) / s - s)
+
+
+def _of_weibull(z: Floats, c: Floats) -> Any:
+    k = 1 + 1 / c
+    return special.gamma(k) * special.gammainc(k, np.maximum(z, 0) ** c)
+
+
+def _of_beta(z: Floats, a: Floats, b: Floats) -> Any:
+    return a / (a + b) * special.betainc(a + 1, b, np.clip(z, 0, 1))
+
+
+def _difference_of_beta(a: Floats, b: Floats) -> Any:
+    return 2 / (a + b) * np.exp(special.betaln(2 * a, 2 * b) - 2 * special.betaln(a, b))
+
+
+def _of_counts(z: Floats, r: Floats, p: Floats) -> Any:
+    """Return the mean up to z of a negative binomial number: that of r + 1 is behind it."""
+    k = np.floor(z) - 1
+    below = np.where(k < 0, 0.0, special.betainc(r + 1, np.maximum(k, 0) + 1, p))
+    return r * (1 - p) / p * below
+
+
+def _difference_of_counts(r: Floats, p: Floats) -> Any:
+    """Return r q / p^2 2F1(r + 1, 1/2; 2; -4 q / p^2), transformed so that it is an integral.
+
+    That of cos(t)^2 (1 - x sin(t)^2)^(r - 1) from 0 to pi / 2, with x = 4 q / (1 + q)^2. SciPy's
+    2F1 loses digits where r is large.
+    """
+    q = 1 - p
+    x = 4 * q / (1 + q) ** 2
+    few = special.hyp2f1(0.5, 1 - np.minimum(r, MANY), 2, x)
+    node, weight = np.polynomial.legendre.leggauss(NODES)
+    reach = np.minimum(math.pi, 20.0 / np.sqrt(np.maximum(r, MANY) * x))[..., None] / 4
+    angle = reach * (node + 1)
+    power = np.exp((r - 1)[..., None] * np.log1p(-x[..., None] * np.sin(angle) ** 2))
+    many = 4 / math.pi * np.sum(reach * weight * np.cos(angle) ** 2 * power, axis=-1)
+    return r * q / (p * (1 + q)) * np.where(r < MANY, few, many)
+
+
+def _of_poisson(z: Floats, mu: Floats) -> Any:
+    k = np.floor(z) - 1
+    return mu * np.where(k < 0, 0.0, special.pdtr(np.maximum(k, 0), mu))
+
+
+CLOSED = {  # by the name that scipy.stats has for the family
+    "norm": Closed(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
+    "t": Closed(_of_t, _difference_of_t),
+    "logistic": Closed(lambda z: -special.entr(special.expit([z, -z])).sum(axis=0), lambda: 1.0),
+    "laplace": Closed(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
+    "uniform": Closed(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
+    "expon": Closed(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
+    "gamma": Closed(
+        lambda z, a: a * special.gammainc(a + 1, np.maximum(z, 0)),
+        lambda a: np.exp(-special.betaln(0.5, a)),
+    ),
+    "lognorm": Closed(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
+    "weibull_min": Closed(
+        _of_weibull, lambda c: -special.gamma(1 + 1 / c) * np.expm1(-math.log(2) / c)
+    ),
+    "beta": Closed(_of_beta, _difference_of_beta),
+    "poisson": Closed(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
+    "nbinom": Closed(_of_counts, _difference_of_counts),
+}
+
+
+def normal_difference(mean: Floats, sd: Floats) -> Floats:
+    """Return E|Z| of a normal Z (Grimit et al. 2006, eq. 5): a term of mixtures of Gaussians."""
+    z = mean / sd
+    return np.asarray(2 * sd * normal_density(z) + mean * special.erf(z / math.sqrt(2)))
+
+
+def bracketed(
+    cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
+    """Return finite ends between which the quantiles of u lie, within the support given."""
+    ends = []
+    for end, sign in ((low, -1.0), (high, 1.0)):
+        other = high if sign < 0 else low
+        start = np.where(np.isfinite(other), other, 0.0)
+        step = np.maximum(1.0, np.abs(start))
+        known = np.isfinite(end)
+        found = np.where(known, end, start + sign * step)
+        while not (far := known | ((cdf(found) >= u) == (sign > 0)) | (step > 1e300)).all():
+            step = np.where(far, step, 4.0 * step)
+            found = np.where(far, found, start + sign * step)
+        ends.append(found)
+    return ends[0], ends[1]
+
+
+def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the least y with cdf(y) >= u between two ends, as Chandrupatla (1997) searches.
+
+    The ends of the bracket keep cdf(low) < u <= cdf(high): atoms and flat parts are found too. It
+    ends where the two are neighbours, or their levels are equal but for rounding.
+    """
+    x1, x2 = high.astype(np.float64), low.astype(np.float64)
+    f1, f2 = cdf(x1) - u, cdf(x2) - u
+    answer = np.where(f2 >= 0, x2, x1)
+    going = (f2 < 0) & (f1 >= 0)
+    t = np.full(np.shape(u), 0.5)
+    for _ in range(STEPS):
+        if not going.any():
+            break
+        x = np.where(going, x1 + t * (x2 - x1), answer)
+        f = cdf(x) - u
+        same = (f >= 0) == (f1 >= 0)
+        x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
+        x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
+        x1, f1 = x, f
+        upper = np.where(f1 >= 0, x1, x2)
+        answer = np.where(going, upper, answer)
+        width = np.abs(x2 - x1)
+        least = 2.0 * EPS * np.abs(upper)
+        going &= (width > 2.0 * least) & (np.abs(f1 - f2) > 4.0 * EPS * u)
+        with np.errstate(all="ignore"):
+            xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+            bent = f1 / (f2 - f1) * f3 / (f2 - f3)
+            bent += (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+            is_safe = (phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi) & (f3 != f1)
+            share = np.minimum(least / width, 0.5)
+        t = np.clip(np.where(is_safe, bent, 0.5), share, 1.0 - share)
+    return answer

@@ -13,8 +13,17 @@ from scipy import special
 
 from caltest.checks import as_numbers, read_only
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.forecasts import crps
-from caltest.forecasts.laws.base import LEAST, LOWEST, Law, by_row, check, picked, read, row_sums
+from caltest.forecasts.laws.base import (
+    LEAST,
+    LOWEST,
+    Law,
+    by_row,
+    check,
+    picked,
+    read,
+    row_counts,
+    row_sums,
+)
 from caltest.numerics.harmonics import harmonics
 from caltest.types import AnyArray, Floats, Order
 
@@ -46,7 +55,7 @@ class Knots(Law):
         return (picked(values, place) for values in both for place in (last - 1, last))
 
     def _level(self, y: Floats, *, equal: bool) -> Floats:
-        last = crps.row_counts(self.points, y, equal=equal)
+        last = row_counts(self.points, y, equal=equal)
         x0, x1, f0, f1 = self._segment(last)
         with np.errstate(invalid="ignore", divide="ignore"):
             level = f0 + (f1 - f0) * np.clip((y - x0) / (x1 - x0), 0.0, 1.0)
@@ -59,7 +68,7 @@ class Knots(Law):
         return self._level(y, equal=False)
 
     def quantile(self, u: Floats) -> Floats:
-        x0, x1, f0, f1 = self._segment(crps.row_counts(self.levels, u, equal=False))
+        x0, x1, f0, f1 = self._segment(row_counts(self.levels, u, equal=False))
         return x0 + (x1 - x0) * np.clip((u - f0) / (f1 - f0), 0.0, 1.0)
 
     def support(self) -> tuple[Floats, Floats]:
@@ -84,7 +93,7 @@ class Knots(Law):
         return np.cumsum(np.pad(mass * (x[:, 1:] + x[:, :-1]) / 2, ((0, 0), (1, 0))), axis=1)
 
     def centred(self, y: Floats) -> Floats:
-        last = crps.row_counts(self.points, y, equal=True)
+        last = row_counts(self.points, y, equal=True)
         before = np.maximum(last - 1, 0)
         x0, f0, sums = (picked(each, before) for each in (self.points, self.levels, self._sums))
         inside = (last > 0) & (last < self.points.shape[1])
@@ -163,7 +172,7 @@ class Quantiles(Knots):
 
         Of one that equals quantiles, from below the first to the last of these.
         """
-        below, up_to = (crps.row_counts(self.values, y, equal=equal) for equal in (False, True))
+        below, up_to = (row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
@@ -229,7 +238,7 @@ class Histogram(Knots):
 
     def log_score(self, y: Floats) -> Floats:
         low, high = (by_row(end, y) for end in self.support())
-        x0, x1, f0, f1 = self._segment(crps.row_counts(self.points, y, equal=True))
+        x0, x1, f0, f1 = self._segment(row_counts(self.points, y, equal=True))
         with np.errstate(divide="ignore"):
             return -np.log(np.where((y >= low) & (y <= high), (f1 - f0) / (x1 - x0), 0.0))
 

@@ -20,9 +20,8 @@ from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined import component, forecasts
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, Function, combine
-from caltest.measures.combined.context import LANDMARKS, Context
+from caltest.measures.combined.context import KEPT, LANDMARKS, ORDERED, Context, OrderedEvents
 from caltest.measures.combined.one_event import EventCells, OneEvent
-from caltest.measures.combined.ordered import KEPT, ORDERED, Events
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
@@ -139,10 +138,7 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
 HELD = 1 << 24  # sums of chunks that are held, of one kind
-KEYS = {
-    kind.key
-    for kind in (*BINARY, *component.SEVERAL, *ORDERED, *forecasts.FORECASTS, *forecasts.BY_FEATURE)
-}
+KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *forecasts.EVERY)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +384,7 @@ def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:
     ordered = {kind.key: kind for kind in (ORDERED if rows.predictions.m > 2 else ())}
     if names is None:
         names = [*KEPT, *ordered] if ordered and rows.predictions.ordinal else list(own)
-    events = Events(rows) if ordered.keys() & set(names) else None
+    events = OrderedEvents(rows) if ordered.keys() & set(names) else None
     for name in names:
         if isinstance(name, str) and name in own:
             yield own[name].of(rows.source)

@@ -12,16 +12,14 @@ from scipy.special import eval_hermitenorm, ndtri
 
 from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
+from caltest.measures.combined import component
 from caltest.measures.combined.component import (
     Component,
     Finding,
     Function,
     Kind,
-    Source,
     Summing,
     orthonormal,
-    plain,
-    ratio,
 )
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
@@ -145,13 +143,11 @@ class ForecastContext:
         # What is summed over copies is multiplied by a weight, and its mean by the root as well.
         self.root: Floats = np.sqrt(self.copies)
         self.weight: Floats = self.mass / self.root
-        self.kinds: tuple[Kind, ...] = FORECASTS
         self.design: dict[str, Floats] = design or {}
-        if self.design:
-            check_rows_of_design(self.design, self.n)
-            self.kinds = *FORECASTS, *BY_FEATURE
+        check_rows_of_design(self.design, self.n)
+        self.kinds = EVERY if self.design else FORECASTS
 
-    def source(self, lens: str) -> Source:
+    def source(self, lens: str) -> component.Source:
         return self
 
     @cached_property
@@ -396,18 +392,15 @@ def _compared(
         apart, name = high - low, "difference of these gaps"
     else:
         low, high = map(rows.scatter, parts)
-        one, other = (
-            f"outcomes scatter {low:.3g} {WIDELY}",
-            f"{high:.3g} times",
-        )
+        one, other = f"outcomes scatter {low:.3g} {WIDELY}", f"{high:.3g} times"
         apart, name = high / max(low, LEAST), "ratio of these"
     first, second = (f"{rows.copies[some].sum():,.0f}" for some in parts)
     text = f"{one} for the {first} {names[0]}, {other} for the {second} {names[1]}"
     return Finding(text, apart, name)
 
 
-def _slope(rows: ForecastContext) -> Finding:
-    return _compared(rows, 1, rows.thirds(rows.mean)[::2])
+def _ends(rows: ForecastContext, degree: int, by: str = "mean", names: Names = ENDS) -> Finding:
+    return _compared(rows, degree, rows.thirds(getattr(rows, by))[::2], names)
 
 
 def _curve(rows: ForecastContext) -> Finding:
@@ -415,12 +408,8 @@ def _curve(rows: ForecastContext) -> Finding:
     return _compared(rows, 1, (middle, low | high), ("middle forecasts", "outer ones"))
 
 
-def _spread_by_mean(rows: ForecastContext) -> Finding:
-    return _compared(rows, 2, rows.thirds(rows.mean)[::2])
-
-
-def _spread_by_scale(rows: ForecastContext) -> Finding:
-    return _compared(rows, 2, rows.thirds(rows.scale)[::2], ("narrowest forecasts", "widest"))
+_slope, _spread_by_mean = (partial(_ends, degree=degree) for degree in (1, 2))
+_spread_by_scale = partial(_ends, degree=2, by="scale", names=("narrowest forecasts", "widest"))
 
 
 def _by_feature(rows: ForecastContext, degree: int) -> Component:
@@ -464,7 +453,7 @@ def extremes(rows: ForecastContext) -> Component:
     mean = 2.0 * float(rows.root @ rows.along["constant"][:, 0])
 
     def value(sums: Floats) -> Floats:
-        return np.log1p(np.maximum(ratio(sums[:, 0], mean), -1.0 + 1e-12))
+        return np.log1p(np.maximum(component.ratio(sums[:, 0], mean), -1.0 + 1e-12))
 
     def finding() -> Finding:
         v, weight = rows.spread_out
@@ -481,7 +470,7 @@ def _chi2(
     sums = rows.sums(basis, rows.along[along])
 
     def finding() -> Finding:
-        return plain(name, float(_square(sums.of(rows.observed))[0]))
+        return component.plain(name, float(_square(sums.of(rows.observed))[0]))
 
     return Component(rows, sums, _square, finding)
 
@@ -510,3 +499,4 @@ BY_FEATURE = (
     Kind("level-by-feature", "score of level along features", partial(_by_feature, degree=1)),
     Kind("spread-by-feature", "score of spread along features", partial(_by_feature, degree=2)),
 )
+EVERY = *FORECASTS, *BY_FEATURE

@@ -11,7 +11,8 @@ from scipy.special import ndtr
 
 from caltest import checks
 from caltest.forecasts import Forecasts
-from caltest.forecasts.laws import Histogram, Law
+from caltest.forecasts.laws.base import Law
+from caltest.forecasts.laws.numbers import Histogram
 from caltest.kernels import Gaussian, ScalarKernel
 from caltest.kernels.fitted import FittedScalar, kernel_between
 from caltest.measures.base import ForecastMeasure, Measure

@@ -11,7 +11,6 @@ import pytest
 from scipy import special, stats
 
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.forecasts.crps import row_counts
 from caltest.forecasts.laws import (
     Cdf,
     Frozen,
@@ -22,8 +21,9 @@ from caltest.forecasts.laws import (
     NormalLaw,
     Quantiles,
     law_of,
+    law_of_model,
 )
-from caltest.forecasts.of_models import law_of_model
+from caltest.forecasts.laws.base import row_counts
 
 N = 5
 RNG = np.random.default_rng(1)
@@ -208,7 +208,7 @@ def test_counts_in_rows_are_the_same_compiled(monkeypatch):
         RNG.integers(0, 9, (40, 3)) * 1.0,
     )
     few = [row_counts(points, y, equal=equal) for equal in (False, True)]
-    monkeypatch.setattr("caltest.forecasts.crps.SMALL", 0)
+    monkeypatch.setattr("caltest.forecasts.laws.base.SMALL", 0)
     for equal, count in zip((False, True), few, strict=True):
         np.testing.assert_array_equal(row_counts(points, y, equal=equal), count)
 
