@@ -1,6 +1,7 @@
 """Tests of forecasts of numbers: writes the tables of docs/studies/forecasts.md.
 
-python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--streams 2000] [--jobs 2]
+python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--counted 150] [--streams 2000]
+    [--changes 200] [--jobs 2]
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import polars as pl
 from scipy import stats
 
 import caltest as ct
@@ -80,6 +82,9 @@ ERRORS: dict[str, Error] = {
     "bimodal": lambda z, _m, _s, rng: rng.choice([-1, 1], z.size) * np.sqrt(0.75) + z / 2,
     "outliers": lambda z, _m, _s, rng: np.where(rng.random(z.size) < 0.03, 6 * np.sign(z), z),
 }
+COUNTED = 20_000  # rows of which a share has the error
+SHARES = {"too sure": 0.035, "skewed": 0.03, "heavy tails": 0.02, "outliers": 0.01}
+SHARE = 0.06  # of the others
 
 
 # What changes in a stream: the outcome, and the log likelihood ratio that a CUSUM knows.
@@ -177,6 +182,39 @@ def power_rows(sets: int, jobs: int) -> list[str]:
     return lines
 
 
+def many(seed: int, error: str) -> pl.LazyFrame:
+    """Draw very many forecasts, some with an error, or with none where it has no name."""
+    rng = np.random.default_rng([seed, 29, *error.encode()])
+    mean, scale = rng.normal(size=COUNTED), np.exp(0.4 * rng.normal(size=COUNTED))
+    z = rng.normal(size=COUNTED)
+    if error:
+        off = ERRORS[error](rng.normal(size=COUNTED), mean, scale, rng)
+        z = np.where(rng.random(COUNTED) < SHARES.get(error, SHARE), off, z)
+    return pl.LazyFrame({"y": mean + scale * z, "mean": mean, "scale": scale})
+
+
+def counted_rows(sets: int, sizes: int, jobs: int) -> list[str]:
+    """Format how often the default test rejects by rows and by counts of rows in cells."""
+
+    def one(seed: int, error: str) -> list[bool]:
+        frame, columns = many(seed, error), {"label": "y", "mean": "mean", "scale": "scale"}
+        options = {"n_resamples": B, "rng": seed}
+        return [
+            ct.test_calibration(frame, **columns, engine=engine, **options).pvalue <= LEVEL
+            for engine in ("rows", "chunks")
+        ]
+
+    lines = ["| error | by rows | counted | only by rows | only counted |", "|---|--:|--:|--:|--:|"]
+    for error in ("", *ERRORS):
+        count = sets if error else sizes
+        each = joblib.Parallel(jobs)(joblib.delayed(one)(seed, error) for seed in range(count))
+        rows, counted = np.array(each).T
+        shares = (rows, counted, rows & ~counted, counted & ~rows)
+        numbers = " | ".join(f"{100 * np.mean(share):.1f}" for share in shares)
+        lines.append(f"| {error or 'none'} | {numbers} |")
+    return lines
+
+
 def alarm_rows(streams: int) -> list[str]:
     """Format the share of calibrated streams with an alarm at any time."""
     lines = ["| kind | alarms at 5 % | at 20 % |", "|---|--:|--:|"]
@@ -245,6 +283,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, default=400)
     parser.add_argument("--powers", type=int, default=200)
+    parser.add_argument("--counted", type=int, default=150)
     parser.add_argument("--streams", type=int, default=2000)
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
@@ -253,8 +292,11 @@ def main() -> None:
         write("size", size_rows(given.sizes, given.jobs))
     if given.powers:
         write("power", power_rows(given.powers, given.jobs))
-    write("alarms", alarm_rows(given.streams))
-    write("delays", delay_rows(given.streams, given.changes))
+    if given.counted:
+        write("counted", counted_rows(given.counted, 4 * given.counted, given.jobs))
+    if given.streams:
+        write("alarms", alarm_rows(given.streams))
+        write("delays", delay_rows(given.streams, given.changes))
 
 
 if __name__ == "__main__":
