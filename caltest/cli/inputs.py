@@ -19,6 +19,7 @@ from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, FileOptions, ForecastOptions, names_of
 from caltest.predictions.tables import ColumnTable
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.sources.sources import Source
@@ -155,6 +156,7 @@ class PredictionFile(FileForm):
         """
         with self.rows_named():
             found = self._read(probs, by, known)
+            found.named_by(self._opened[0], _groups(by, self._opened[0].names))
             return dependence.of_table(self._opened[0], self.observed).given_to(found)
 
     def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
@@ -204,6 +206,12 @@ class PredictionFile(FileForm):
             check_choice(name, opened.names, option)
             checks.check_not_label(name, self.observed, option)
         return {name: opened.column(name) for name in chosen}
+
+    def design(self, names: str) -> dict[str, Floats]:
+        """Return the columns of features, as numbers."""
+        columns = self.by_name(names, "--design")
+        with self.rows_named():
+            return tables.design_columns(columns)
 
     @property
     def columns(self) -> list[str]:

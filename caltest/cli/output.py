@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 
 from caltest.checks import check_choice
 from caltest.errors import invalid
 from caltest.outputs import SUFFIXES, check_target, write_whole
-
-if TYPE_CHECKING:
-    from caltest.results.verdict import Verdict
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
@@ -41,11 +38,10 @@ class Output:
     output: Path | None = None
     quiet: bool = False
 
-    formats: ClassVar[Collection[str]] = FORMATS
-    beside: ClassVar[bool] = False  # whether groups are shown beside all rows
+    is_verdict: ClassVar[bool] = False
 
     def writer(self, file: Path | None) -> Callable[..., Any]:
-        """Return what writes a result, and returns what was written.
+        """Return what writes a result.
 
         That it can be written is checked before any work.
 
@@ -54,35 +50,15 @@ class Output:
         file : Path or None
             What is read, and must not be written over.
         """
-        form = choose_format(self.form, self.output, file=file, formats=self.formats)
-
-        def write(result: Any, **asked: Any) -> Any:
-            found = self.shown(result, **asked)
-            write_text(FORMATS[form](found), output=self.output)
-            return found
-
-        return write
-
-    def shown(self, result: Any, whole: Any = None, **_: Any) -> Any:
-        """Return what is written of a result."""
-        return result
+        formats = OF_VERDICTS if self.is_verdict else FORMATS
+        form = choose_format(self.form, self.output, file=file, formats=formats)
+        return lambda result: write_text(FORMATS[form](result), output=self.output)
 
 
 class VerdictOutput(Output):
-    """The same where it is the verdict of a result that is written, which is no table."""
+    """The same where it is the verdict on a result that is written, which is no table."""
 
-    formats = OF_VERDICTS
-    beside = True
-
-    def shown(
-        self, result: Any, whole: Any = None, n_jobs: int | None = None, **asked: Any
-    ) -> Verdict:
-        from caltest.numerics.loops import threads
-        from caltest.verdicts import verdict_of
-
-        results = [("whole", result)] if whole is None else [("whole", whole), ("groups", result)]
-        with threads(n_jobs):
-            return verdict_of(*results, command=True, **asked)
+    is_verdict = True
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough
