@@ -11,10 +11,9 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 
 from caltest import __version__, checks
 from caltest.cli import inputs, options, settings
@@ -139,6 +138,9 @@ def _out_of_fold(
 
 
 @grouped(
+    map_="MAP: What `caltest calibrate fit` wrote.",
+    file="NEW: Predictions without or with labels, in a format as for `caltest test`; - for "
+    "standard input.",
     probs="Columns of the probabilities, or logits, if other than those of the fit: a prefix, one "
     "name, or names joined by commas in the order of the classes.",
     prefix="TEXT: What the names of the new columns begin with.",
@@ -146,17 +148,8 @@ def _out_of_fold(
     offers={"form": FILE_FORMATS},
 )
 def apply(
-    map_: Annotated[
-        Path, typer.Argument(metavar="MAP", help="What `caltest calibrate fit` wrote.")
-    ],
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NEW",
-            help="Predictions without or with labels, in a format as for `caltest test`; - for "
-            "standard input.",
-        ),
-    ],
+    map_: Path,
+    file: Path,
     *,
     probs: str | None = None,
     renormalize: bool = False,

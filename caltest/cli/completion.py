@@ -61,8 +61,10 @@ def starting(choices: Iterable[str], incomplete: str) -> list[str]:
     return [f"{done}{comma}{choice}" for choice in choices if choice.startswith(last)]
 
 
-def of(offers: str | Iterable[str]) -> Callable[..., list[str]]:
+def of(offers: str | Iterable[str] | Callable[..., list[str]]) -> Callable[..., list[str]]:
     """Return the completion of words, of keys of a registry, of columns, or of settings."""
+    if callable(offers):
+        return offers
     if offers in ("columns", "settings"):
         return of_columns if offers == "columns" else of_settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,15 +19,6 @@ from caltest.types import AnyArray
 
 if TYPE_CHECKING:
     from caltest.monitoring import Monitor
-
-State = Annotated[
-    Path,
-    typer.Argument(
-        metavar="STATE",
-        help="Where the monitor is kept, as JSON; made by the first call, changed by each.",
-    ),
-]
-
 
 # What `Monitor.update` takes, groups, and the classes that columns are named after.
 MonitorInput = tuple[object, AnyArray | None, Sequence[object] | None]
@@ -74,6 +65,7 @@ class WatchedFile(RowsFile):
 
 
 @options.grouped(
+    state="STATE: Where the monitor is kept, as JSON; made by the first call, changed by each.",
     label="Column of the true labels; with --ids it may be left out, and the rows wait.",
     ids="COLUMN: Names of the rows. Rows without --label wait; a file with --label and no --probs "
     "has the outcomes of rows that wait.",
@@ -85,7 +77,7 @@ class WatchedFile(RowsFile):
     memory="N: Rows over which what is learned fades.",
 )
 def monitor(
-    state: State,
+    state: Path,
     file: WatchedFile,
     *,
     batch_id: str | None = None,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import caltest
 from caltest.checks import check_unused
@@ -23,16 +21,11 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 POSITIVE = "positive numbers"
+DRAWN = ("beta", "dirichlet", "classes")  # what a study has that reads no file
 
-File = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="FILE",
-        help="Predictions like those of the study, labels not needed, in a format as for `caltest "
-        "test`; - for standard input.",
-    ),
-]
 STUDY = {
+    "file": "FILE: Predictions like those of the study, labels not needed, in a format as for "
+    "`caltest test`; - for standard input.",
     "beta": "A,B: Draw risks from this Beta distribution, not from FILE.",
     "dirichlet": "A,B,C: Draw predictions from this Dirichlet distribution, not from FILE.",
     "label": "Column of labels, if --probs would take it for a probability.",
@@ -46,41 +39,35 @@ STUDY = {
 class StudyFile(inputs.NumberColumns, inputs.FileForm):
     """A file of predictions or forecasts, if there is one, and what its columns hold."""
 
-    file: File = None
+    beta: str | None = None
+    dirichlet: str | None = None
+    file: Path | None = None
+    classes: str | None = None
     label: str | None = None
     probs: str | None = None
     sample_weight: str | None = None
     from_logits: bool = False
     renormalize: bool = False
 
-    def distribution(
-        self, classes: str | None = None, **drawn: str | None
-    ) -> PredictionDistribution | Forecasts:
-        """Return its rows, or the distribution that takes its place.
-
-        Parameters
-        ----------
-        classes : str, optional
-            What `--classes` gave.
-        drawn : str, optional
-            What `--beta` and `--dirichlet` gave, by these names.
-        """
+    def distribution(self, *drawn: str) -> PredictionDistribution | Forecasts:
+        """Return its rows, or the distribution that takes its place: `drawn` names those known."""
         from caltest.planning.truths import as_distribution, distribution_of_table
         from caltest.predictions import ModelData
 
-        given = {"FILE": self.file, **{f"--{name}": text for name, text in drawn.items()}}
+        law = {name: getattr(self, name) for name in drawn or ("beta", "dirichlet")}
+        given = {"FILE": self.file, **{f"--{name}": text for name, text in law.items()}}
         places = [name for name, value in given.items() if value is not None]
         if len(places) != 1:
             rule = f"one of {', '.join(given)} must be given"
             raise invalid(rule, " and ".join(places) or "none", "pass one, such as --beta 2,5")
-        named = options.parse_classes(classes)
+        named = options.parse_classes(self.classes)
         if self.file is None:
-            own = {options.flag_of(n).split()[0]: value or None for n, value in vars(self).items()}
-            check_unused("without FILE", **own)
-            return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
+            own = {name: value or None for name, value in vars(self).items() if name not in DRAWN}
+            check_unused("without FILE", **{options.flag_of(n).split()[0]: own[n] for n in own})
+            return as_distribution(ModelData(_of_scipy(**law), classes=named))
         table, name = inputs.table(self.file, self.how)
         if self.forecasts:
-            check_unused("with forecasts", probs=self.probs, classes=classes)
+            check_unused("with forecasts", probs=self.probs, classes=self.classes)
             from caltest.forecasts import Forecasts
 
             label = self.label or self.mean  # outcomes play no part
@@ -125,18 +112,20 @@ class TruthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTests(ChosenTests):
-    """The tests of each simulated data set."""
+class StudyTests(options.DrawOptions, ChosenTests):
+    """The tests of each simulated data set; how much is simulated, and from which seed."""
 
     lens: str = "strong"
     tolerance: float | None = None
     equivalence: bool = False
     level: float | None = None
     plan: Path | None = None
+    n_datasets: int = 1000
+    n_resamples: int = 199
 
     def asked(self, segments: str | None = None) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
-        own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
+        own = {name: value for name, value in vars(self).items() if name not in {"set_", "plan"}}
         own["level"] = LEVEL if self.level is None else self.level
         if self.plan is not None:
             from caltest.monitoring import MonitoringPlan
@@ -144,16 +133,6 @@ class StudyTests(ChosenTests):
             check_unused("where --plan has it", level=self.level)
             own["level"] = MonitoringPlan.read(self.plan).level_of_checks()
         return {**own, **super().asked(segments)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulation:
-    """How much is simulated, and from which seed."""
-
-    n_datasets: int = 1000
-    n_resamples: int = 199
-    rng: int | None = None
-    n_jobs: int | None = None
 
 
 @grouped(
@@ -166,13 +145,9 @@ class Simulation:
 def power(
     *,
     n: str,
-    beta: str | None = None,
-    dirichlet: str | None = None,
     truth: TruthOptions,
     file: StudyFile,
-    classes: str | None = None,
     tests: StudyTests,
-    simulation: Simulation,
     out: Output,
 ) -> None:
     """Power of tests of calibration in studies of n rows, by simulation.
@@ -182,7 +157,7 @@ def power(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        distribution = file.distribution(classes, beta=beta, dirichlet=dirichlet)
+        distribution = file.distribution()
         sizes = numbers(n, "--n", "100,200,500")
         if any(value != int(value) for value in sizes):
             raise invalid("--n must be whole numbers", shown(sizes), "write 100,200,500")
@@ -192,7 +167,6 @@ def power(
             progress=progress,
             **truth.stated(),
             **tests.asked(),
-            **vars(simulation),
         )
     write(result)
 
@@ -210,13 +184,9 @@ def sample_size(
     power: float = 0.8,
     n_min: int = 20,
     n_max: int = 10_000,
-    beta: str | None = None,
-    dirichlet: str | None = None,
     truth: TruthOptions,
     file: StudyFile,
-    classes: str | None = None,
     tests: StudyTests,
-    simulation: Simulation,
     out: Output,
 ) -> None:
     """Number of rows with which a test of calibration has a power, by simulation.
@@ -226,14 +196,13 @@ def sample_size(
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
         result = caltest.sample_size(
-            file.distribution(classes, beta=beta, dirichlet=dirichlet),
+            file.distribution(),
             power=power,
             n_min=n_min,
             n_max=n_max,
             progress=progress,
             **truth.stated(),
             **tests.asked(),
-            **vars(simulation),
         )
     write(result)
 
@@ -251,6 +220,7 @@ class Widths:
 
 
 @grouped(
+    left_out=("dirichlet", "classes"),
     ratio_width="W: Width of the interval of E/O.",
     slope_width="W: Width of the interval of the calibration slope.",
     intercept_width="W: Width of the interval of the calibration in the large.",
@@ -262,7 +232,6 @@ class Widths:
 def precision(
     *,
     widths: Widths,
-    beta: str | None = None,
     truth: TruthOptions,
     file: StudyFile,
     rng: int | None = None,
@@ -277,7 +246,7 @@ def precision(
     asked = vars(widths) if widths != Widths() else {}
     with progress_bar("computing", quiet=out.quiet):
         result = caltest.sample_size_for_precision(
-            file.distribution(beta=beta), rng=rng, **asked, **truth.stated()
+            file.distribution("beta"), rng=rng, **asked, **truth.stated()
         )
     write(result)
 
@@ -326,10 +295,7 @@ def plan_monitoring(
     *,
     watched: Watched,
     drifts: Drifts,
-    beta: str | None = None,
-    dirichlet: str | None = None,
     file: StudyFile,
-    classes: str | None = None,
     n_streams: int = 50,
     rng: int | None = None,
     out: Output,
@@ -342,7 +308,7 @@ def plan_monitoring(
     write, stated = out.writer(file.file), drifts.stated()
     with progress_bar("simulating", quiet=out.quiet):
         plan = caltest.plan_monitoring(
-            file.distribution(classes, beta=beta, dirichlet=dirichlet),
+            file.distribution(),
             n_streams=n_streams,
             rng=rng,
             **vars(watched),

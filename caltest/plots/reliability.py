@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.predictions.options import MeasuredOptions, NoOptions, check_names
-from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from caltest.types import Axes, Floats
 
 NAME = "a reliability diagram"
 BARS = ("consistency", "gap")

@@ -14,10 +14,9 @@ from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
 from caltest.results import HTestTable
+from caltest.types import Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.reporting.recalibrated import HeldOut
     from caltest.reporting.source import Source
     from caltest.segments import SegmentsTest

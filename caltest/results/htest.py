@@ -18,11 +18,9 @@ from caltest.numerics.loops import threads
 from caltest.render import Sheet, number
 from caltest.results import sheets
 from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Result, Summary, given, plain
-from caltest.types import Floats
+from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.intervals.base import Exact
     from caltest.lenses import Lens
     from caltest.measures import Measure

@@ -15,11 +15,9 @@ from caltest.errors import invalid
 from caltest.results import sheets, wording
 from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
-from caltest.types import Flags, Floats, Ints
+from caltest.types import Axes, Flags, Floats, Ints
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict

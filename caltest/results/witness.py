@@ -14,11 +14,9 @@ from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
 from caltest.render import Sheet, number
 from caltest.results.base import Printable, plain
-from caltest.types import Floats
+from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.kernel.witness import Embedding, GapCurve
     from caltest.predictions import Predictions
 
