@@ -116,12 +116,7 @@ def monitor(
                 watch = _begun(classes, own, restart=restart, memory=memory, plan=plan, level=level)
             with file.rows_named():
                 watch.update(
-                    rows,
-                    groups=groups,
-                    ids=names,
-                    batch_id=batch_id,
-                    again=again,
-                    **file.read_as,
+                    rows, groups=groups, ids=names, batch_id=batch_id, again=again, **file.read_as
                 )
         try:
             write_text(FORMATS[form](watch.verdict()), output=out.output)

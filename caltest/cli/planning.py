@@ -142,14 +142,7 @@ class StudyTests(options.DrawOptions, ChosenTests):
     "tests.",
     **STUDY,
 )
-def power(
-    *,
-    n: str,
-    truth: TruthOptions,
-    file: StudyFile,
-    tests: StudyTests,
-    out: Output,
-) -> None:
+def power(*, n: str, truth: TruthOptions, file: StudyFile, tests: StudyTests, out: Output) -> None:
     """Power of tests of calibration in studies of n rows, by simulation.
 
     Rows of FILE are drawn with replacement. Without a truth, the share of rejections where the
@@ -230,12 +223,7 @@ class Widths:
     **STUDY,
 )
 def precision(
-    *,
-    widths: Widths,
-    truth: TruthOptions,
-    file: StudyFile,
-    rng: int | None = None,
-    out: Output,
+    *, widths: Widths, truth: TruthOptions, file: StudyFile, rng: int | None = None, out: Output
 ) -> None:
     """Number of rows that makes 95 % confidence intervals as narrow as is wanted.
 
@@ -308,11 +296,7 @@ def plan_monitoring(
     write, stated = out.writer(file.file), drifts.stated()
     with progress_bar("simulating", quiet=out.quiet):
         plan = caltest.plan_monitoring(
-            file.distribution(),
-            n_streams=n_streams,
-            rng=rng,
-            **vars(watched),
-            **stated,
+            file.distribution(), n_streams=n_streams, rng=rng, **vars(watched), **stated
         )
     write(plan)
 

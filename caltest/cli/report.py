@@ -107,8 +107,8 @@ def _test(
     if badge is not None:
         from caltest.results.wording import badge as badge_of
 
-        made = badge_of(min((one for _, one in results[several:]), key=lambda one: one.pvalue))
-        write_whole(badge, made.to_svg() if badge.suffix.lower() == ".svg" else made.to_json())
+        least = min((one for _, one in results[several:]), key=lambda one: one.pvalue)
+        write_whole(badge, badge_of(least, badge.suffix.lower()[1:]))
     if fail and np.any(found.rejected):
         raise typer.Exit(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -280,11 +280,7 @@ class GroupRows(Sequence[HTest]):
     def __len__(self) -> int:
         return self.test.sizes.size
 
-    @overload
-    def __getitem__(self, index: int) -> HTest: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[HTest, ...]: ...
-    def __getitem__(self, index: int | slice) -> HTest | tuple[HTest, ...]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(self[g] for g in range(len(self))[index])
         test, g = self.test, range(len(self))[index]
