@@ -37,8 +37,8 @@ def keys(kind: str) -> list[str]:
     """Return the keys of a registry in alphabetical order; of lenses some."""
     if kind == "lenses":
         return [*LENSES]
-    folder = PACKAGE / FOLDERS[kind]
-    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
+    files = (PACKAGE / FOLDERS[kind]).rglob("*.py")
+    texts = [path.read_text(encoding="utf-8") for path in files]
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
         return sorted({key for text in texts for key in pattern.findall(text)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -113,7 +113,8 @@ def monitor(
             rows, groups, classes = file.rows(by, None if watch is None else watch.classes)
             if watch is None:
                 own = None if groups is None else sorted(set(groups.tolist()), key=str)
-                watch = _begun(classes, own, restart=restart, memory=memory, plan=plan, level=level)
+                named = {"classes": classes, "groups": own, "memory": memory}
+                watch = _begun(plan, restart=restart, level=level, **named)
             with file.rows_named():
                 watch.update(
                     rows, groups=groups, ids=names, batch_id=batch_id, again=again, **file.read_as
@@ -145,25 +146,11 @@ def _read(state: Path, by: str | None, level: float | None, **others: object) ->
     return watch
 
 
-def _begun(
-    classes: Sequence[object] | None,
-    groups: list[object] | None,
-    *,
-    restart: bool,
-    memory: int | None,
-    plan: Path | None,
-    level: float | None,
-) -> Monitor:
-    """Begin a monitor of the classes and groups of the first rows."""
+def _begun(plan: Path | None, *, restart: bool, level: float | None, **own: Any) -> Monitor:
+    """Begin a monitor, with the level of a plan if there is one."""
     from caltest.monitoring import Monitor, MonitoringPlan
 
     if plan is not None:
         check_unused("where --plan has them", restart=restart or None, level=level)
         restart, level = True, MonitoringPlan.read(plan).monitor_level
-    return Monitor(
-        classes=classes,
-        groups=groups,
-        restart=restart,
-        memory=memory,
-        level=0.05 if level is None else level,
-    )
+    return Monitor(restart=restart, level=0.05 if level is None else level, **own)

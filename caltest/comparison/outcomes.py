@@ -56,8 +56,7 @@ class CalibrationTests:
     @property
     def facts(self) -> dict[str, Any]:
         """What a result says of them."""
-        names = "n_resamples", "correction", "level"
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("n_resamples", "correction", "level")}
 
     def __call__(self, predictions: Rows, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""

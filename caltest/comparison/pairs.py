@@ -205,8 +205,8 @@ def redrawn_pvalue(
     def between(rows: Order) -> tuple[Floats, Floats, Floats]:
         return score.between(first.subset(kept[rows]), second.subset(kept[rows]))
 
-    moments = np.hstack([row_moments(*between(rows)) for rows in blocks])
-    places = places_between(moments, weight)
+    moments = [row_moments(*between(rows)) for rows in blocks]
+    places = places_between(np.hstack(moments), weight)
 
     def redrawn_sums(rows: Order) -> Floats:
         """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""
@@ -219,8 +219,7 @@ def redrawn_pvalue(
             sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
         return np.array(sums)
 
-    parts = map_threads(redrawn_sums, [(rows,) for rows in blocks], n_jobs)
-    sums = np.sum(list(parts), axis=0)
+    sums = np.sum(list(map_threads(redrawn_sums, [(rows,) for rows in blocks], n_jobs)), axis=0)
     own = weight * differences[kept]
     extreme = np.abs(sums) >= abs(float(own.sum())) - TIES * float(np.abs(own).sum())
     return float(1 + np.count_nonzero(extreme, axis=1).max()) / (1 + n_resamples)

@@ -236,7 +236,7 @@ def plan_study(
         claim = "; ".join(tolerance.claim(symbol) for symbol in symbols)
     effect = distribution.effect(study.truth, study.rng(EFFECT))
     calibrated = effect.error < NO_ERROR
-    setting = Setting(
+    return study, Setting(
         predictions=distribution.name,
         m=m,
         truth=study.truth.text,
@@ -250,7 +250,6 @@ def plan_study(
         seed=seed,
         notes=(*notes, *_notes(study, resampled)),
     )
-    return study, setting
 
 
 def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:

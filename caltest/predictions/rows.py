@@ -79,17 +79,10 @@ class Rows(ABC):
         return (*cls.outcome_fields, *cls.other_fields, *OF_ROWS, *ABOUT)
 
     def _set(
-        self,
-        outcomes: dict[str, Any],
-        n: int,
-        *,
-        sample_weight: object,
-        groups: object,
-        clusters: object,
-        source: str,
-        library: str,
+        self, outcomes: dict[str, Any], n: int, source: str, library: str, **rows: Any
     ) -> None:
         """Set the fields from outcomes that are checked and values of rows that are not."""
+        sample_weight, groups, clusters = (rows[name] for name in OF_ROWS)
         weights = None
         if sample_weight is not None:
             share = checks.check_weights(sample_weight, n)

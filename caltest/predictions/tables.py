@@ -256,9 +256,8 @@ def choose_forecasts(
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
-            found[name] = (
-                checks.as_numbers(column, f"column {value!r}") if column is not value else value
-            )
+            is_column = column is not value
+            found[name] = checks.as_numbers(column, f"column {value!r}") if is_column else value
     if label is not None:
         named = checks.check_choice(label, table.names, "label")
         found["outcomes"] = checks.as_numbers(table.column(named), f"column {label!r}")

@@ -451,7 +451,7 @@ def _content(
     numbers = tuple(own or estimates.collect_estimates(source, tests, profile))
     settings.progress("scores")
     own = asked.scores(tests) if not source.m else None
-    content = Content(
+    return Content(
         level=settings.level,
         profile=profile.key,
         adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, profile)),
@@ -466,8 +466,7 @@ def _content(
         comparison=comparison,
         methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **present)),
         **stated,
-    )
-    return content, outcomes
+    ), outcomes
 
 
 LABELS = {"where": "Worst place", "helps": "What helps", "detectable": "Power"}

@@ -310,8 +310,7 @@ class HTest(Result):
         measure, least, largest, resamples = held.measure, -math.inf, math.inf, False
         draws_none = rng is None or self.counts is not None
         seed: int = getattr(held, "seed", 0) if draws_none else checks.check_seed(rng)
-        draws = Draws(n_resamples, seed)
-        asked: Any = {"level": level, "method": method, "draws": draws}
+        asked: Any = {"level": level, "method": method, "draws": Draws(n_resamples, seed)}
         with threads(checks.check_jobs(n_jobs)):
             if self.counts is not None:
                 ends = _ends_of_grade(self.counts, level, method)
@@ -526,7 +525,7 @@ class Interval(Result):
 
 def _ends_of_rows(
     test: HTest,
-    evidence: Evidence,
+    held: Evidence,
     seen: Predictions,
     *,
     level: float,
@@ -540,12 +539,12 @@ def _ends_of_rows(
     """
     from caltest.intervals import base, choose
 
-    measure, clustered = evidence.measure, seen.has_dependence
+    measure, clustered = held.measure, seen.has_dependence
     chosen = choose(measure, "cluster" if clustered and method is None else method)
     ends = chosen.compute(measure, seen, level, draws)
     if chosen.key == "cluster":  # it agrees with its own null
         return ends, chosen.resamples
-    own = draws._replace(seed=evidence.seed)
+    own = draws._replace(seed=held.seed)
     exact = _printed(test, level) if test.null == measure.nulls[0] else None
     exact = exact or base.exact_test(measure, seen, own)
     if exact is not None:

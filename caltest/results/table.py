@@ -102,8 +102,7 @@ class HTestTable(Table[HTest]):
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
-        pvalues = read_only(np.array([row.pvalue for row in self.rows]))
-        object.__setattr__(self, "pvalues", pvalues)
+        object.__setattr__(self, "pvalues", read_only(np.array([row.pvalue for row in self.rows])))
         object.__setattr__(self, "pvalue", wording.pvalue_of_table(self))
 
     @property
@@ -234,8 +233,7 @@ class HTestTable(Table[HTest]):
 
     def _columns(self) -> Sequence[dict[str, Any]]:
         """Return one dictionary per test; those of groups keep the types of their columns."""
-        adjusted = self.adjusted.tolist()
-        records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
+        records = list(map(record, self.rows, self.adjusted.tolist()))
         for values, row in zip(records, self.rows, strict=True):
             values |= {name: plain(row.parameters.get(name)) for name in self.columns}
         for values, size in zip(records, self.group_sizes, strict=False):
