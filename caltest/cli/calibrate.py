@@ -29,7 +29,7 @@ from caltest.results.base import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
-    from caltest.calibrators import Calibrator
+    pass
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -118,9 +118,7 @@ def fit(
         echo(summary, err=to_file(output) is None)
 
 
-def _out_of_fold(
-    maps: dict[str, Calibrator], predictions: Predictions, logits: Any, options: dict[str, Any]
-) -> str:
+def _out_of_fold(maps: Any, predictions: Predictions, logits: Any, options: Any) -> str:
     """Print how the map does on rows that it was not fitted to, by the rule of `compare`."""
     from caltest import render
     from caltest.comparison.calibrators import FEWEST_ROWS
@@ -194,16 +192,15 @@ def apply(
             echo(content.getvalue())
 
 
-def _columns(
-    fitted: Map, known: list[str] | None, table: ColumnTable, probs: str | None
-) -> list[str]:
+def _columns(fitted: Map, table: ColumnTable, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
+    known: Any = fitted.columns
     if probs is None and known is not None:
         if missing := [name for name in known if name not in table.names]:
             rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
             got = f"the columns {checks.listing(table.names, limit=30)}"
             raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
-        return known
+        return list(known)
     chosen = options.parse_probs(probs)
     found = tables.prob_columns(table.names, chosen)
     if isinstance(chosen, list) or len(found) == 1:
@@ -249,7 +246,7 @@ def _added(
         mapped = fitted.calibrator.calibrate(law).columns
         added = {prefix + name: values for name, values in mapped.items()}
     else:
-        columns = _columns(fitted, fitted.columns, table, probs)
+        columns = _columns(fitted, table, probs)
         values = _values(fitted, table, columns, renormalize=renormalize)
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}

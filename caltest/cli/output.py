@@ -135,9 +135,8 @@ def echo(content: str | bytes, *, err: bool = False) -> None:
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     if isinstance(content, str) and content.encode(encoding, "ignore").decode(encoding) != content:
         # What the encoding lacks is written as \uXXXX, which JSON reads as the same.
-        content = "".join(
-            one if one.encode(encoding, "ignore") else json.dumps(one)[1:-1] for one in content
-        )
+        safe = (one if one.encode(encoding, "ignore") else json.dumps(one)[1:-1] for one in content)
+        content = "".join(safe)
     try:
         typer.echo(content, nl=False, err=err)
     except BrokenPipeError as error:  # Typer would exit with 1, which --fail has a meaning for
@@ -178,9 +177,7 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., No
         bar = Progress(*columns, console=Console(stderr=True), transient=True)
         task = bar.add_task(what, total=None, speed="")
 
-        def update(
-            done: int | None = None, total: int | None = None, what: str | None = None
-        ) -> None:
+        def update(done: Any = None, total: Any = None, what: str | None = None) -> None:
             bar.update(task, completed=done, total=total, description=what)
             speed = bar.tasks[0].speed
             if speed and (total or 0) >= ROWS:

@@ -154,13 +154,8 @@ def power(*, n: str, truth: TruthOptions, file: StudyFile, tests: StudyTests, ou
         sizes = numbers(n, "--n", "100,200,500")
         if any(value != int(value) for value in sizes):
             raise invalid("--n must be whole numbers", shown(sizes), "write 100,200,500")
-        result = caltest.power(
-            distribution,
-            n=[int(value) for value in sizes],
-            progress=progress,
-            **truth.stated(),
-            **tests.asked(),
-        )
+        asked = {"progress": progress, **truth.stated(), **tests.asked()}
+        result = caltest.power(distribution, n=[int(value) for value in sizes], **asked)
     write(result)
 
 
@@ -188,15 +183,9 @@ def sample_size(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        result = caltest.sample_size(
-            file.distribution(),
-            power=power,
-            n_min=n_min,
-            n_max=n_max,
-            progress=progress,
-            **truth.stated(),
-            **tests.asked(),
-        )
+        distribution = file.distribution()
+        asked = {"progress": progress, **truth.stated(), **tests.asked()}
+        result = caltest.sample_size(distribution, power=power, n_min=n_min, n_max=n_max, **asked)
     write(result)
 
 

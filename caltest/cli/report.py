@@ -113,9 +113,7 @@ def _test(
         raise typer.Exit(1)
 
 
-def _all(
-    run: Any, own: dict[str, Any], *, by: object, segments: object, **given: Any
-) -> list[tuple[str, Any]]:
+def _all(run: Any, own: dict[str, Any], *, by: object, segments: object, **given: Any) -> list[Any]:
     """Test all rows, groups, and segments if there are some, as `caltest.verdict` does."""
     results = [("whole", run(**given, **own)), ("groups", run(by=by, **given, **own))]
     if segments is not None:
@@ -192,9 +190,8 @@ def report(
     """Write a report on the predictions in a file: one page that needs no network."""
     if output is None and form is None and file.file != STREAM:
         output = _beside(file.file, force=force)
-    form = FORMATS[
-        writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
-    ]
+    kind = writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
+    form = FORMATS[kind]
     with progress_bar("report", quiet=quiet) as progress:
         from caltest.reporting.files import check_written
 
@@ -211,9 +208,8 @@ def report(
             combined: Any = caltest.measures.REGISTRY["combined"]
             others = tests or [key for key, _ in USUAL[1:] if file.forecasts]
             tests = [combined(design=file.design(design)), *others]
-        if (engine == "cells" or not (needs_rows or file.forecasts)) and file.lies(
-            engine, on_error
-        ):
+        may_count = engine == "cells" or not (needs_rows or file.forecasts)
+        if may_count and file.lies(engine, on_error):
             given = {"model": None, "data": file.unread, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
@@ -317,15 +313,12 @@ def compare(
     """
     write = out.writer(file.file)
     with progress_bar("comparing", quiet=out.quiet) as progress:
-        common = {
+        common: dict[str, Any] = {
             "score": score,
             "lens": split_keys(lens, "strong"),
             "correction": correction,
-            "level": level,
-            "progress": progress,
-            **vars(draws),
-            **tests.asked(),
         }
+        common |= {"level": level, "progress": progress, **vars(draws), **tests.asked()}
         result: CalibratorComparison | ModelComparison
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}

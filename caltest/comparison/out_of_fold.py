@@ -49,7 +49,7 @@ seed, correction, level, notes
     """
 
     rows: tuple[ComparedCalibrator, ...]
-    maps: Mapping[str, AnyCalibrator]
+    maps: outcomes.Maps
     predictions: Mapping[str, Predictions]
     scores: Mapping[str, Mapping[str, Floats]]
     tests: tuple[HTest, ...]
@@ -304,9 +304,8 @@ def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> B
     if len(failed) == len(found.rows) - 1:
         why = f"{failed[0].name}: {failed[0].reason}" if failed else "all were left out"
         raise NotApplicable(f"no map could be fitted: {why}", "pass other maps, or more rows")
-    chosen = choose(
-        found.maps, found.scores, found.weight, found.units, n_folds=found.n_folds, m=found.m
-    )
+    scored = found.maps, found.scores, found.weight, found.units
+    chosen = choose(*scored, n_folds=found.n_folds, m=found.m)
     before, after = (found[one].tests for one in (REFERENCE, chosen.name))
     return replace(
         chosen,
@@ -322,13 +321,7 @@ def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> B
 
 
 def choose(
-    maps: Mapping[str, AnyCalibrator],
-    scores: Scores,
-    weight: Floats,
-    units: Codes,
-    *,
-    n_folds: int,
-    m: int,
+    maps: outcomes.Maps, scores: Scores, weight: Floats, units: Codes, *, n_folds: int, m: int
 ) -> BestMap:
     r"""Choose a map by its scores on held-out rows.
 

@@ -71,9 +71,7 @@ def compared_pairs(
     known = [pair.pvalue for pair in compared if pair.pvalue is not None]
     if known:
         values = iter(adjusted_pvalues(known, tests_of.correction)[0].tolist())
-        compared = [
-            one if one.pvalue is None else replace(one, adjusted=next(values)) for one in compared
-        ]
+        compared = [x if x.pvalue is None else replace(x, adjusted=next(values)) for x in compared]
     return tuple(compared), notes
 
 

@@ -163,8 +163,9 @@ def power(
         raise invalid(rule, shown(n), "pass [100, 200, 500]")
     else:
         sizes = sorted(set(values.tolist()))
-    simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
+    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
+    simulated |= {"rng": rng, "n_jobs": n_jobs}
+    planned, setting = plan_study(model, data, y, options=study, **simulated)
     rows = list[list[PowerRow]]()
     for before, size in enumerate(sizes):
         step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
@@ -179,23 +180,15 @@ def _step(progress: Callable[[int, int], None], before: int, total: int) -> Call
 
 
 def plan_study(
-    model: object,
-    data: object,
-    y: object,
-    options: PlannedStudy,
-    *,
-    n_datasets: int,
-    n_resamples: int,
-    rng: object,
-    n_jobs: int | None,
+    *rows: Any, options: PlannedStudy, rng: object, n_jobs: int | None, **numbers: int
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
     columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
-    given, asked = ModelData(model, data, y, **columns), procedure
+    given, asked = ModelData(*rows, **columns), procedure
     null, equivalence = asked.get("null"), asked.get("equivalence", False)
     level = checks.check_level(asked.get("level", 0.05))
-    n_resamples = checks.check_fixed_resamples(n_resamples, "simulations")
-    checks.check_integer(n_datasets, "n_datasets")
+    n_resamples = checks.check_fixed_resamples(numbers["n_resamples"], "simulations")
+    checks.check_integer(numbers["n_datasets"], "n_datasets")
     n_jobs = checks.check_jobs(n_jobs)
     bound = checks.check_tolerance(asked.get("tolerance"), equivalence=equivalence, null=null)
     tolerance = None if bound is None else Tolerance(bound, equivalence)
@@ -377,8 +370,9 @@ def sample_size(
     >>> planned.low <= planned.n <= planned.high
     True
     """
-    simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
+    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
+    simulated |= {"rng": rng, "n_jobs": n_jobs}
+    planned, setting = plan_study(model, data, y, options=study, **simulated)
     if len(planned.tests) != 1:
         rule = "test must be a single test where a number of rows is asked for"
         raise invalid(rule, f"{len(planned.tests)} tests", "call sample_size once for each")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -78,9 +77,7 @@ class Rows(ABC):
     def _fields(cls) -> tuple[str, ...]:
         return (*cls.outcome_fields, *cls.other_fields, *OF_ROWS, *ABOUT)
 
-    def _set(
-        self, outcomes: dict[str, Any], n: int, source: str, library: str, **rows: Any
-    ) -> None:
+    def _set(self, outcomes: Any, n: int, source: str, library: str, **rows: Any) -> None:
         """Set the fields from outcomes that are checked and values of rows that are not."""
         sample_weight, groups, clusters = (rows[name] for name in OF_ROWS)
         weights = None
@@ -122,9 +119,7 @@ class Rows(ABC):
         return cls._made(tables.table_of_frame(df), "data frame", label, columns)
 
     @classmethod
-    def _of_file(
-        cls, path: str | Path | BinaryIO, label: str | None, how: FileOptions, columns: Any
-    ) -> Self:
+    def _of_file(cls, path: Any, label: str | None, how: FileOptions, columns: Any) -> Self:
         return cls._made(files.table_of_file(path, **how), files.name_of(path), label, columns)
 
     @classmethod

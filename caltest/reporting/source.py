@@ -38,7 +38,6 @@ from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
 from caltest.results.verdict import Verdict, together
-from caltest.segments import SegmentsTest
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
@@ -388,20 +387,18 @@ def read_rows(
 
         predictions, logits = cast("Any", read_inputs(given))
     else:
-        found = given.rows()
-        if not isinstance(found, Predictions):
+        predictions, logits = cast("Any", given.rows()), None
+        if not isinstance(predictions, Predictions):
             from caltest.reporting.forecasts import ForecastRows
 
-            return ForecastRows(cast("Any", found), plan(cast("Any", found)))
-        predictions, logits = found, None
+            return ForecastRows(predictions, plan(predictions))
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)
     names = named_event(predictions.classes.tolist(), event)
     if names is not None:
-        predictions = Predictions.trusted(
-            predictions.probs, predictions.labels, np.array(names), like=predictions
-        )
+        found = predictions.probs, predictions.labels, np.array(names)
+        predictions = Predictions.trusted(*found, like=predictions)
     return ReportedRows(predictions, plan(predictions), logits, hashed)
 
 
@@ -636,15 +633,8 @@ def measure_of(test: str | Measure) -> tuple[str, Measure]:
     return (test.key, test) if isinstance(test, Measure) else (test, TESTS[test].with_options({}))
 
 
-def answer_of(
-    first: HTest,
-    groups: HTestTable | None,
-    segments: SegmentsTest | None,
-    comparison: content.RecalibrationContent | None,
-    settings: Settings,
-) -> Verdict:
-    """Return the verdict that `caltest.verdict` gives for the same questions."""
-    found: dict[str, Any] = {"whole": first, "groups": groups, "segments": segments}
+def answer_of(found: Mapping[str, Any], comparison: Any, settings: Settings) -> Verdict:
+    """Return the verdict that `caltest.verdict` gives for the same questions, if asked."""
     results = [(name, one) for name, one in found.items() if one is not None]
     if comparison is not None:
         return together(adjusted_verdicts(results), comparison.helps)

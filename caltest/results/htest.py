@@ -641,7 +641,7 @@ class Evidence:
             pickle.dumps((self.measure, self.lens))
         except (pickle.PicklingError, AttributeError, TypeError):
             # A lambda in a lens or a kernel: the numbers of the result travel without it.
-            return _none, ()
+            return type(None), ()
         return Evidence, (self.measure, self.lens, self.predictions, self.seed)
 
 
@@ -682,10 +682,6 @@ class GradeCounts:
     measure: Measure
     defaults: int
     n: int
-
-
-def _none() -> None:
-    """Stand for evidence that could not be pickled."""
 
 
 def required(evidence: Evidence | None, question: str) -> Evidence:

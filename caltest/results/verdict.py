@@ -423,9 +423,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     return tuple(found)
 
 
-def _of_forecasts(
-    seen: Any, bound: Any, uniform: Singles, found_in: Callable[[Any], float]
-) -> Iterator[Detectable]:
+def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Iterator[Detectable]:
     """Yield the smallest factor of the spread, and the smallest shift, that are found.
 
     See `moved`.
