@@ -322,6 +322,4 @@ def read_map(path: Path) -> Map:
     calibrator = kind.from_dict(values)
     given = getattr(calibrator, "feature_names_in_", None)
     columns = values["data"]["columns"] if is_whole else given
-    if columns is None or isinstance(columns, dict):
-        return Map(calibrator, columns)
-    return Map(calibrator, [str(one) for one in columns])
+    return Map(calibrator, columns if isinstance(columns, dict | None) else list(map(str, columns)))

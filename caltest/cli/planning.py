@@ -230,28 +230,24 @@ def precision(
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What is watched, and how many false alarms are allowed."""
+    """What is watched, how many false alarms are allowed, and drifts whose delays are wanted."""
 
     rows_per_day: float
     false_alarms_per_year: float = 1.0
     models: int = 1
     checks_per_day: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drifts:
-    """Drifts whose delays are wanted."""
-
     temperature: str | None = None
     slope: str | None = None
     intercept: str | None = None
     spread: str | None = None
     shift: str | None = None
+    n_streams: int = 50
+    rng: int | None = None
 
-    def stated(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, Any]:
         """Return the arguments of `plan_monitoring` that they stand for."""
-        given = {name: text for name, text in vars(self).items() if text is not None}
-        return {name: numbers(text, f"--{name}", "1.2,1.5") for name, text in given.items()}
+        drifts = {name: text for name, text in vars(self).items() if isinstance(text, str)}
+        return vars(self) | {k: numbers(text, f"--{k}", "1.2,1.5") for k, text in drifts.items()}
 
 
 @grouped(
@@ -268,25 +264,15 @@ class Drifts:
     n_streams="N: Simulated streams for each drift.",
     **STUDY,
 )
-def plan_monitoring(
-    *,
-    watched: Watched,
-    drifts: Drifts,
-    file: StudyFile,
-    n_streams: int = 50,
-    rng: int | None = None,
-    out: Output,
-) -> None:
+def plan_monitoring(*, watched: Watched, file: StudyFile, out: Output) -> None:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
     Written as JSON, the plan is the --plan of caltest monitor, sample-size and power, and the
     --calibration-plan of pytest.
     """
-    write, stated = out.writer(file.file), drifts.stated()
+    write, asked = out.writer(file.file), watched.asked()
     with progress_bar("simulating", quiet=out.quiet):
-        plan = caltest.plan_monitoring(
-            file.distribution(), n_streams=n_streams, rng=rng, **vars(watched), **stated
-        )
+        plan = caltest.plan_monitoring(file.distribution(), **asked)
     write(plan)
 
 
