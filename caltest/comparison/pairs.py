@@ -20,6 +20,8 @@ from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
 from caltest.types import Codes, Floats, Order
 
+Losses = Mapping[str, Floats]  # scores of the rows by model
+Pairs = Sequence[tuple[str, str]]
 TIES = 100 * np.finfo(float).eps
 BATCH = 64  # draws a seed; changing it changes every seeded p-value
 MANY = 50.0  # labels that carry the variance of the sum, from which on none decides
@@ -31,8 +33,8 @@ POINTS = 512  # at which a forecast of numbers is redrawn
 def compared_pairs(
     models: Mapping[str, Rows],
     score: scores.ProperScore,
-    losses: Mapping[str, Floats],
-    pairs: Sequence[tuple[str, str]],
+    losses: Losses,
+    pairs: Pairs,
     confidence: float,
     tests_of: CalibrationTests,
     seed: int,
@@ -76,11 +78,7 @@ def compared_pairs(
 
 
 def _pvalues(
-    losses: Mapping[str, Floats],
-    weight: Floats,
-    units: Codes,
-    pairs: Sequence[tuple[str, str]],
-    draws: Mapping[str, Any],
+    losses: Losses, weight: Floats, units: Codes, pairs: Pairs, draws: Mapping[str, Any]
 ) -> dict[tuple[str, str], float]:
     r"""Return the p-value of each pair; all pairs share the signs, and so do rows of a cluster.
 
