@@ -75,31 +75,21 @@ __all__ = [
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
-_NAMES = {
-    "ActiveLearner": "caltest.active",
-    "Forecasts": "caltest.forecasts",
-    "GroupsTest": "caltest.results",
-    "HTest": "caltest.results",
-    "HTestTable": "caltest.results",
-    "Predictions": "caltest.predictions",
-    "Segment": "caltest.segments",
-    "SegmentsTest": "caltest.segments",
-    "SurvivalPredictions": "caltest.survival",
-    "compare_calibrators": "caltest.comparison",
-    "compare_models": "caltest.comparison",
-    "Monitor": "caltest.monitoring",
-    "combine_evalues": "caltest.monitoring",
-    "monitor": "caltest.monitoring",
-    "plan_monitoring": "caltest.planning",
-    "power": "caltest.planning",
-    "report": "caltest.reporting",
-    "sample_size": "caltest.planning",
-    "sample_size_for_precision": "caltest.planning",
-    "test_calibration": "caltest.htests",
-    "test_master_scale": "caltest.htests",
-    "test_segments": "caltest.segments",
-    "verdict": "caltest.verdicts",
+_HOMES = {
+    "active": ["ActiveLearner"],
+    "comparison": ["compare_calibrators", "compare_models"],
+    "forecasts": ["Forecasts"],
+    "htests": ["test_calibration", "test_master_scale"],
+    "monitoring": ["Monitor", "combine_evalues", "monitor"],
+    "planning": ["plan_monitoring", "power", "sample_size", "sample_size_for_precision"],
+    "predictions": ["Predictions"],
+    "reporting": ["report"],
+    "results": ["GroupsTest", "HTest", "HTestTable"],
+    "segments": ["Segment", "SegmentsTest", "test_segments"],
+    "survival": ["SurvivalPredictions"],
+    "verdicts": ["verdict"],
 }
+_NAMES = {name: f"caltest.{home}" for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

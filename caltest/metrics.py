@@ -18,24 +18,8 @@ from caltest.predictions import Predictions
 __all__ = ["Scorer", "get_scorer", "get_scorer_names", "get_scorers", "score"]
 
 PROPER = {"neg_log_loss": "log-loss", "neg_brier": "brier", "spherical": "spherical"}
-_ERROR_KEYS = (
-    "ece",
-    "classwise-ece",
-    "debiased-ece",
-    "kde-ece",
-    "mce",
-    "smooth-ece",
-    "ks",
-    "kuiper",
-    "mmce",
-    "skce",
-    "kce",
-    "ici",
-    "e50",
-    "e90",
-    "emax",
-)
-ERRORS = {f"neg_{key.replace('-', '_')}": key for key in _ERROR_KEYS}
+_KEYS = "ece classwise-ece debiased-ece kde-ece mce smooth-ece ks kuiper mmce skce kce"
+ERRORS = {f"neg_{key.replace('-', '_')}": key for key in f"{_KEYS} ici e50 e90 emax".split()}
 
 
 @dataclass(frozen=True)

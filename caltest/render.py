@@ -279,9 +279,8 @@ def _fitted(table: list[list[str]], n_text: int) -> list[list[str]]:
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
     while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
         widths[widths.index(max(widths[:n_text]))] -= 1
-    return [
-        [_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in table
-    ]
+    pairs = (zip(row, widths, strict=True) for row in table)
+    return [[_shortened(cell, width) for cell, width in row] for row in pairs]
 
 
 def _shortened(cell: str, limit: int) -> str:

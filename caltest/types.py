@@ -1,11 +1,18 @@
-"""Types of arrays, one meaning each."""
+"""Types of arrays, one meaning each, and that of what is drawn on."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib import axes
+
+    Axes = axes.Axes
+else:  # which is loaded where something is drawn
+    Axes = Any
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]

@@ -196,9 +196,7 @@ def verdict_of(
     return together(parts, what_helps(results, parts, command=command), equivalence=equivalence)
 
 
-def what_helps(
-    results: Results, parts: Sequence[tuple[str, Verdict]], *, command: bool
-) -> str | None:
+def what_helps(results: Results, parts: Results, *, command: bool) -> str | None:
     """Say which map helps, of all rows or of the groups that are rejected.
 
     Parameters

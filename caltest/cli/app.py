@@ -367,9 +367,7 @@ def _print_error(message: str, status: int) -> int:
     return status
 
 
-def _show_warning(
-    shown: set[str], message: Warning | str, *_place: object, **_stream: object
-) -> None:
+def _show_warning(shown: set[str], message: Warning | str, *_: object, **_more: object) -> None:
     """Print a warning once; how a file is read is none."""
     words = in_words_of_the_command_line(str(message))
     if words not in shown:

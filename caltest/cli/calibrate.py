@@ -11,10 +11,9 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 
 from caltest import __version__, checks
 from caltest.cli import inputs, options, settings
@@ -30,7 +29,7 @@ from caltest.results.base import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
-    from caltest.calibrators import Calibrator
+    pass
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -119,9 +118,7 @@ def fit(
         echo(summary, err=to_file(output) is None)
 
 
-def _out_of_fold(
-    maps: dict[str, Calibrator], predictions: Predictions, logits: Any, options: dict[str, Any]
-) -> str:
+def _out_of_fold(maps: Any, predictions: Predictions, logits: Any, options: Any) -> str:
     """Print how the map does on rows that it was not fitted to, by the rule of `compare`."""
     from caltest import render
     from caltest.comparison.calibrators import FEWEST_ROWS
@@ -139,6 +136,9 @@ def _out_of_fold(
 
 
 @grouped(
+    map_="MAP: What `caltest calibrate fit` wrote.",
+    file="NEW: Predictions without or with labels, in a format as for `caltest test`; - for "
+    "standard input.",
     probs="Columns of the probabilities, or logits, if other than those of the fit: a prefix, one "
     "name, or names joined by commas in the order of the classes.",
     prefix="TEXT: What the names of the new columns begin with.",
@@ -146,17 +146,8 @@ def _out_of_fold(
     offers={"form": FILE_FORMATS},
 )
 def apply(
-    map_: Annotated[
-        Path, typer.Argument(metavar="MAP", help="What `caltest calibrate fit` wrote.")
-    ],
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NEW",
-            help="Predictions without or with labels, in a format as for `caltest test`; - for "
-            "standard input.",
-        ),
-    ],
+    map_: Path,
+    file: Path,
     *,
     probs: str | None = None,
     renormalize: bool = False,
@@ -201,16 +192,15 @@ def apply(
             echo(content.getvalue())
 
 
-def _columns(
-    fitted: Map, known: list[str] | None, table: ColumnTable, probs: str | None
-) -> list[str]:
+def _columns(fitted: Map, table: ColumnTable, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
+    known: Any = fitted.columns
     if probs is None and known is not None:
         if missing := [name for name in known if name not in table.names]:
             rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
             got = f"the columns {checks.listing(table.names, limit=30)}"
             raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
-        return known
+        return list(known)
     chosen = options.parse_probs(probs)
     found = tables.prob_columns(table.names, chosen)
     if isinstance(chosen, list) or len(found) == 1:
@@ -256,7 +246,7 @@ def _added(
         mapped = fitted.calibrator.calibrate(law).columns
         added = {prefix + name: values for name, values in mapped.items()}
     else:
-        columns = _columns(fitted, fitted.columns, table, probs)
+        columns = _columns(fitted, table, probs)
         values = _values(fitted, table, columns, renormalize=renormalize)
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
@@ -332,6 +322,4 @@ def read_map(path: Path) -> Map:
     calibrator = kind.from_dict(values)
     given = getattr(calibrator, "feature_names_in_", None)
     columns = values["data"]["columns"] if is_whole else given
-    if columns is None or isinstance(columns, dict):
-        return Map(calibrator, columns)
-    return Map(calibrator, [str(one) for one in columns])
+    return Map(calibrator, columns if isinstance(columns, dict | None) else list(map(str, columns)))

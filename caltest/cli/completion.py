@@ -37,8 +37,8 @@ def keys(kind: str) -> list[str]:
     """Return the keys of a registry in alphabetical order; of lenses some."""
     if kind == "lenses":
         return [*LENSES]
-    folder = PACKAGE / FOLDERS[kind]
-    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
+    files = (PACKAGE / FOLDERS[kind]).rglob("*.py")
+    texts = [path.read_text(encoding="utf-8") for path in files]
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
         return sorted({key for text in texts for key in pattern.findall(text)})
@@ -61,8 +61,10 @@ def starting(choices: Iterable[str], incomplete: str) -> list[str]:
     return [f"{done}{comma}{choice}" for choice in choices if choice.startswith(last)]
 
 
-def of(offers: str | Iterable[str]) -> Callable[..., list[str]]:
+def of(offers: str | Iterable[str] | Callable[..., list[str]]) -> Callable[..., list[str]]:
     """Return the completion of words, of keys of a registry, of columns, or of settings."""
+    if callable(offers):
+        return offers
     if offers in ("columns", "settings"):
         return of_columns if offers == "columns" else of_settings
 

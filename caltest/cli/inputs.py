@@ -19,6 +19,7 @@ from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, FileOptions, ForecastOptions, names_of
 from caltest.predictions.tables import ColumnTable
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.sources.sources import Source
@@ -46,10 +47,35 @@ class FileForm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionFile(FileForm):
-    """The file of predictions, and what its columns hold, as the common options say."""
+class NumberColumns:
+    """The columns of forecasts of numbers."""
 
-    file: options.File
+    mean: str | None = None
+    scale: str | None = None
+    members: str | None = None
+    quantiles: str | None = None
+
+    @property
+    def forecasts(self) -> dict[str, Any]:
+        """The columns of forecasts that are named, if any."""
+        given = {name: getattr(self, name) for name in names_of(ForecastOptions)}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def forecasts_from(self, start: str = "") -> dict[str, Any]:
+        """Return the columns as `choose_forecasts` takes them; their names begin with `start`."""
+        columns = {k: start + text.replace(",", f",{start}") for k, text in self.forecasts.items()}
+        with suppress(ValueError):
+            columns["scale"] = float(self.scale or "")
+        if "," in columns.get("members", ""):
+            columns["members"] = options.split(columns["members"])
+        return columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsFile(NumberColumns, FileForm):
+    """A file of predictions or of forecasts of numbers, and what its columns hold."""
+
+    file: Path
     label: str | None = None
     probs: str | None = None
     classes: str | None = None
@@ -123,6 +149,7 @@ class PredictionFile(FileForm):
             **self.read_as,
             "by": _groups(by, self._names),
             "segments": _groups(segments, self._names, "--segments"),
+            **self.forecasts_from(),
         }
 
     @property
@@ -155,9 +182,18 @@ class PredictionFile(FileForm):
         """
         with self.rows_named():
             found = self._read(probs, by, known)
+            found.named_by(self._opened[0], _groups(by, self._opened[0].names))
             return dependence.of_table(self._opened[0], self.observed).given_to(found)
 
     def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
+        if self.forecasts:
+            from caltest.forecasts import Forecasts
+
+            check_unused("with forecasts", probs=self.probs, classes=self.classes)
+            groups = _groups(by, self._opened[0].names)
+            columns = self.forecasts_from(probs or "")
+            columns |= {"groups": groups, "sample_weight": self.sample_weight}
+            return Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
         raw = self.chosen(self.observed, probs or self.probs, by)
         if raw["classes"] is None and known is not None:
             raw["classes"] = list(known)
@@ -205,59 +241,19 @@ class PredictionFile(FileForm):
             checks.check_not_label(name, self.observed, option)
         return {name: opened.column(name) for name in chosen}
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns of the probabilities."""
-        taken = [name for name in (self.observed, self.sample_weight) if name is not None]
-        return tables.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NumberColumns:
-    """The columns of forecasts of numbers."""
-
-    mean: str | None = None
-    scale: str | None = None
-    members: str | None = None
-    quantiles: str | None = None
-
-    @property
-    def forecasts(self) -> dict[str, Any]:
-        """The columns of forecasts that are named, if any."""
-        given = {name: getattr(self, name) for name in names_of(ForecastOptions)}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def forecasts_from(self, start: str = "") -> dict[str, Any]:
-        """Return the columns as `choose_forecasts` takes them; their names begin with `start`."""
-        columns = {k: start + text.replace(",", f",{start}") for k, text in self.forecasts.items()}
-        with suppress(ValueError):
-            columns["scale"] = float(self.scale or "")
-        if "," in columns.get("members", ""):
-            columns["members"] = options.split(columns["members"])
-        return columns
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowsFile(NumberColumns, PredictionFile):
-    """The same, or a file of forecasts of numbers, whose columns an option names."""
+    def design(self, names: str) -> dict[str, Floats]:
+        """Return the columns of features, as numbers."""
+        columns = self.by_name(names, "--design")
+        with self.rows_named():
+            return tables.design_columns(columns)
 
     @property
     def columns(self) -> Any:
         """The names of the columns of the probabilities, or those of forecasts by what they are."""
-        return self.forecasts or super().columns
-
-    def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
-        return super().columns_asked(by, segments) | self.forecasts_from()
-
-    def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
-        if not self.forecasts:
-            return super()._read(probs, by, known)
-        from caltest.forecasts import Forecasts
-
-        check_unused("with forecasts", probs=self.probs, classes=self.classes)
-        rows = {"groups": _groups(by, self._opened[0].names), "sample_weight": self.sample_weight}
-        columns = self.forecasts_from(probs or "") | rows
-        return Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
+        if self.forecasts:
+            return self.forecasts
+        taken = [name for name in (self.observed, self.sample_weight) if name is not None]
+        return tables.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
 
 
 def opened(file: Path) -> Path | io.BytesIO:

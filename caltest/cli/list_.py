@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import typer
 
@@ -34,27 +34,12 @@ def _complete_key(context: typer.Context, incomplete: str) -> list[str]:
     return completion.starting(completion.registry(kind) if kind in TITLES else (), incomplete)
 
 
-@grouped
-def list_(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND",
-            help="tests, measures, nulls, lenses, kernels or calibrators.",
-            autocompletion=completion.of(TITLES),
-        ),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KEY",
-            help="One of that kind, to see its options.",
-            autocompletion=_complete_key,
-        ),
-    ] = None,
-    *,
-    output: Path | None = None,
-) -> None:
+@grouped(
+    offers={"kind": TITLES, "key": _complete_key},
+    kind="KIND: tests, measures, nulls, lenses, kernels or calibrators.",
+    key="KEY: One of that kind, to see its options.",
+)
+def list_(kind: str | None = None, key: str | None = None, *, output: Path | None = None) -> None:
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
@@ -91,19 +76,11 @@ def _files() -> list[str]:
     return sorted(file.name.removesuffix(".json") for file in FOLDER.iterdir())
 
 
-@grouped
-def schema(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND",
-            help="Kind of JSON; without it the kinds are listed.",
-            autocompletion=lambda incomplete: completion.starting(kinds(), incomplete),
-        ),
-    ] = None,
-    *,
-    output: Path | None = None,
-) -> None:
+@grouped(
+    offers={"kind": lambda incomplete: completion.starting(kinds(), incomplete)},
+    kind="KIND: Kind of JSON; without it the kinds are listed.",
+)
+def schema(kind: str | None = None, *, output: Path | None = None) -> None:
     """Print the JSON Schema (draft 2020-12) of a kind of JSON that caltest writes."""
     choose_format(None, output)
     if kind is None:

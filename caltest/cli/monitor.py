@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,15 +19,6 @@ from caltest.types import AnyArray
 
 if TYPE_CHECKING:
     from caltest.monitoring import Monitor
-
-State = Annotated[
-    Path,
-    typer.Argument(
-        metavar="STATE",
-        help="Where the monitor is kept, as JSON; made by the first call, changed by each.",
-    ),
-]
-
 
 # What `Monitor.update` takes, groups, and the classes that columns are named after.
 MonitorInput = tuple[object, AnyArray | None, Sequence[object] | None]
@@ -74,6 +65,7 @@ class WatchedFile(RowsFile):
 
 
 @options.grouped(
+    state="STATE: Where the monitor is kept, as JSON; made by the first call, changed by each.",
     label="Column of the true labels; with --ids it may be left out, and the rows wait.",
     ids="COLUMN: Names of the rows. Rows without --label wait; a file with --label and no --probs "
     "has the outcomes of rows that wait.",
@@ -85,7 +77,7 @@ class WatchedFile(RowsFile):
     memory="N: Rows over which what is learned fades.",
 )
 def monitor(
-    state: State,
+    state: Path,
     file: WatchedFile,
     *,
     batch_id: str | None = None,
@@ -121,15 +113,11 @@ def monitor(
             rows, groups, classes = file.rows(by, None if watch is None else watch.classes)
             if watch is None:
                 own = None if groups is None else sorted(set(groups.tolist()), key=str)
-                watch = _begun(classes, own, restart=restart, memory=memory, plan=plan, level=level)
+                named = {"classes": classes, "groups": own, "memory": memory}
+                watch = _begun(plan, restart=restart, level=level, **named)
             with file.rows_named():
                 watch.update(
-                    rows,
-                    groups=groups,
-                    ids=names,
-                    batch_id=batch_id,
-                    again=again,
-                    **file.read_as,
+                    rows, groups=groups, ids=names, batch_id=batch_id, again=again, **file.read_as
                 )
         try:
             write_text(FORMATS[form](watch.verdict()), output=out.output)
@@ -158,25 +146,11 @@ def _read(state: Path, by: str | None, level: float | None, **others: object) ->
     return watch
 
 
-def _begun(
-    classes: Sequence[object] | None,
-    groups: list[object] | None,
-    *,
-    restart: bool,
-    memory: int | None,
-    plan: Path | None,
-    level: float | None,
-) -> Monitor:
-    """Begin a monitor of the classes and groups of the first rows."""
+def _begun(plan: Path | None, *, restart: bool, level: float | None, **own: Any) -> Monitor:
+    """Begin a monitor, with the level of a plan if there is one."""
     from caltest.monitoring import Monitor, MonitoringPlan
 
     if plan is not None:
         check_unused("where --plan has them", restart=restart or None, level=level)
         restart, level = True, MonitoringPlan.read(plan).monitor_level
-    return Monitor(
-        classes=classes,
-        groups=groups,
-        restart=restart,
-        memory=memory,
-        level=0.05 if level is None else level,
-    )
+    return Monitor(restart=restart, level=0.05 if level is None else level, **own)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -27,16 +26,6 @@ PROFILES = ("general", "clinical", "credit", "ml", "forecast")
 
 Keys = list[str] | None  # of a repeatable option
 
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="One row per observation: CSV or other text, JSON, Excel, Parquet, Feather or NPZ; - "
-        "for standard input; a folder, or a pattern in quotes, 'day=*/part-*.parquet', for several "
-        "files, whose folders k=v are columns.",
-    ),
-]
-
 
 def _described(kind: type) -> dict[str, str]:
     """Return what a TypedDict says of its options, but of those that Python alone has."""
@@ -49,6 +38,9 @@ OPTIONS: dict[str, str] = {
     **_described(reading.FileOptions),
     **_described(reading.Truth),
     **_described(reading.Procedure),
+    "file": "FILE: One row per observation: CSV or other text, JSON, Excel, Parquet, Feather or "
+    "NPZ; - for standard input; a folder, or a pattern in quotes, 'day=*/part-*.parquet', for "
+    "several files, whose folders k=v are columns.",
     "set_": "KEY=VALUE: Option of the test, such as bins=10 or kernel=gaussian; see `caltest list "
     "tests KEY`. Repeatable.",
     "by": "COLUMNS: Test each group of this column by itself; several, joined by commas, are "
@@ -86,6 +78,7 @@ OFFERS: dict[str, str | Sequence[str]] = {
     "on_error": reading.ON_ERROR,
     "file_format": reading.FILE_FORMATS,
 }
+ARGUMENTS = ("file", "kind", "key", "map_", "state")  # and no options
 OF_COLUMNS = ("COLUMN", "COLUMNS", "PREFIX")
 FLAGS = {  # of those that are not called as in Python
     "file_format": "--input-format",
@@ -128,12 +121,12 @@ def grouped(command: Callable[..., None] | None = None, /, **said: Any) -> Calla
     ----------
     command : callable
         Its parameters, and the fields of the dataclasses that they are annotated with, are
-        described by their name in `OPTIONS`, or are annotated with what Typer takes. Without it, a
+        described by their name in `OPTIONS`; those in `ARGUMENTS` are no options. Without it, a
         decorator is returned.
     **said : str
         What this command says of an option; the name of its value may stand before it. As mappings
         `offers`, `flags` and `shown`: of some options, for this command, what TAB offers, their
-        names, and the default that is shown.
+        names, and the default that is shown; `left_out` names fields that it has not.
 
     Returns
     -------
@@ -142,35 +135,35 @@ def grouped(command: Callable[..., None] | None = None, /, **said: Any) -> Calla
     """
     if command is None:
         return partial(grouped, **said)
-    offers, flags, shown = (said.pop(name, {}) for name in ("offers", "flags", "shown"))
+    kinds = ("offers", "flags", "shown", "left_out")
+    offers, flags, shown, left_out = (said.pop(name, {}) for name in kinds)
     hints = get_type_hints(command, include_extras=True)
     own = inspect.signature(command).parameters
     groups = {name: hints[name] for name in own if is_dataclass(hints[name])}
 
     def call(**given: Any) -> None:
-        made = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
+        made = {}
+        for name, group in groups.items():
+            own_names = {one.name for one in fields(group)} & given.keys()
+            made[name] = group(**{one: given.pop(one) for one in own_names})
         command(**made, **given)
 
     def option(name: str, hint: Any, default: Any) -> inspect.Parameter:
         usual, (metavar, text) = OPTIONS.get(name, ""), _parted(said.get(name, ""))
         metavar = metavar or _parted(usual)[0]
-        if (usual or text) and get_origin(hint) is not Annotated:
+        if usual or text:
             offered = offers.get(name, "columns" if metavar in OF_COLUMNS else OFFERS.get(name))
-            about = typer.Option(
-                *flags.get(name, flag_of(name)).split(),
-                metavar=metavar or None,
-                help=text or _parted(usual)[1],
-                autocompletion=completion.of(offered) if offered else None,
-                show_default=shown.get(name, True),
-            )
+            made: dict[str, Any] = {"metavar": metavar or None, "help": text or _parted(usual)[1]}
+            made["autocompletion"] = completion.of(offered) if offered else None
+            about = typer.Argument(**made)
+            if name not in ARGUMENTS:
+                named = flags.get(name, flag_of(name)).split()
+                about = typer.Option(*named, show_default=shown.get(name, True), **made)
             hint = Annotated[hint, about]
         only = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(name, only, default=default, annotation=hint)
 
-    how = reading.names_of(reading.FileOptions)
+    last = [*reading.names_of(reading.ForecastOptions), *reading.names_of(reading.FileOptions)]
     parameters: list[inspect.Parameter] = []
     for name, parameter in own.items():
         if name not in groups:
@@ -178,7 +171,8 @@ def grouped(command: Callable[..., None] | None = None, /, **said: Any) -> Calla
             continue
         inner = inspect.signature(groups[name]).parameters
         of_fields = get_type_hints(groups[name], include_extras=True)
-        ordered = sorted(inner, key=lambda one: one in how)
+        kept = (one for one in inner if one not in left_out)
+        ordered = sorted(kept, key=lambda one: last.index(one) if one in last else -1)
         parameters += [option(one, of_fields[one], inner[one].default) for one in ordered]
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     call.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 
 from caltest.checks import check_choice
 from caltest.errors import invalid
 from caltest.outputs import SUFFIXES, check_target, write_whole
-
-if TYPE_CHECKING:
-    from caltest.results.verdict import Verdict
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
@@ -41,11 +38,10 @@ class Output:
     output: Path | None = None
     quiet: bool = False
 
-    formats: ClassVar[Collection[str]] = FORMATS
-    beside: ClassVar[bool] = False  # whether groups are shown beside all rows
+    is_verdict: ClassVar[bool] = False
 
     def writer(self, file: Path | None) -> Callable[..., Any]:
-        """Return what writes a result, and returns what was written.
+        """Return what writes a result.
 
         That it can be written is checked before any work.
 
@@ -54,35 +50,15 @@ class Output:
         file : Path or None
             What is read, and must not be written over.
         """
-        form = choose_format(self.form, self.output, file=file, formats=self.formats)
-
-        def write(result: Any, **asked: Any) -> Any:
-            found = self.shown(result, **asked)
-            write_text(FORMATS[form](found), output=self.output)
-            return found
-
-        return write
-
-    def shown(self, result: Any, whole: Any = None, **_: Any) -> Any:
-        """Return what is written of a result."""
-        return result
+        formats = OF_VERDICTS if self.is_verdict else FORMATS
+        form = choose_format(self.form, self.output, file=file, formats=formats)
+        return lambda result: write_text(FORMATS[form](result), output=self.output)
 
 
 class VerdictOutput(Output):
-    """The same where it is the verdict of a result that is written, which is no table."""
+    """The same where it is the verdict on a result that is written, which is no table."""
 
-    formats = OF_VERDICTS
-    beside = True
-
-    def shown(
-        self, result: Any, whole: Any = None, n_jobs: int | None = None, **asked: Any
-    ) -> Verdict:
-        from caltest.numerics.loops import threads
-        from caltest.verdicts import verdict_of
-
-        results = [("whole", result)] if whole is None else [("whole", whole), ("groups", result)]
-        with threads(n_jobs):
-            return verdict_of(*results, command=True, **asked)
+    is_verdict = True
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough
@@ -159,9 +135,8 @@ def echo(content: str | bytes, *, err: bool = False) -> None:
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     if isinstance(content, str) and content.encode(encoding, "ignore").decode(encoding) != content:
         # What the encoding lacks is written as \uXXXX, which JSON reads as the same.
-        content = "".join(
-            one if one.encode(encoding, "ignore") else json.dumps(one)[1:-1] for one in content
-        )
+        safe = (one if one.encode(encoding, "ignore") else json.dumps(one)[1:-1] for one in content)
+        content = "".join(safe)
     try:
         typer.echo(content, nl=False, err=err)
     except BrokenPipeError as error:  # Typer would exit with 1, which --fail has a meaning for
@@ -202,9 +177,7 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., No
         bar = Progress(*columns, console=Console(stderr=True), transient=True)
         task = bar.add_task(what, total=None, speed="")
 
-        def update(
-            done: int | None = None, total: int | None = None, what: str | None = None
-        ) -> None:
+        def update(done: Any = None, total: Any = None, what: str | None = None) -> None:
             bar.update(task, completed=done, total=total, description=what)
             speed = bar.tasks[0].speed
             if speed and (total or 0) >= ROWS:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import caltest
 from caltest.checks import check_unused
@@ -23,16 +21,11 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 POSITIVE = "positive numbers"
+DRAWN = ("beta", "dirichlet", "classes")  # what a study has that reads no file
 
-File = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="FILE",
-        help="Predictions like those of the study, labels not needed, in a format as for `caltest "
-        "test`; - for standard input.",
-    ),
-]
 STUDY = {
+    "file": "FILE: Predictions like those of the study, labels not needed, in a format as for "
+    "`caltest test`; - for standard input.",
     "beta": "A,B: Draw risks from this Beta distribution, not from FILE.",
     "dirichlet": "A,B,C: Draw predictions from this Dirichlet distribution, not from FILE.",
     "label": "Column of labels, if --probs would take it for a probability.",
@@ -46,41 +39,35 @@ STUDY = {
 class StudyFile(inputs.NumberColumns, inputs.FileForm):
     """A file of predictions or forecasts, if there is one, and what its columns hold."""
 
-    file: File = None
+    beta: str | None = None
+    dirichlet: str | None = None
+    file: Path | None = None
+    classes: str | None = None
     label: str | None = None
     probs: str | None = None
     sample_weight: str | None = None
     from_logits: bool = False
     renormalize: bool = False
 
-    def distribution(
-        self, classes: str | None = None, **drawn: str | None
-    ) -> PredictionDistribution | Forecasts:
-        """Return its rows, or the distribution that takes its place.
-
-        Parameters
-        ----------
-        classes : str, optional
-            What `--classes` gave.
-        drawn : str, optional
-            What `--beta` and `--dirichlet` gave, by these names.
-        """
+    def distribution(self, *drawn: str) -> PredictionDistribution | Forecasts:
+        """Return its rows, or the distribution that takes its place: `drawn` names those known."""
         from caltest.planning.truths import as_distribution, distribution_of_table
         from caltest.predictions import ModelData
 
-        given = {"FILE": self.file, **{f"--{name}": text for name, text in drawn.items()}}
+        law = {name: getattr(self, name) for name in drawn or ("beta", "dirichlet")}
+        given = {"FILE": self.file, **{f"--{name}": text for name, text in law.items()}}
         places = [name for name, value in given.items() if value is not None]
         if len(places) != 1:
             rule = f"one of {', '.join(given)} must be given"
             raise invalid(rule, " and ".join(places) or "none", "pass one, such as --beta 2,5")
-        named = options.parse_classes(classes)
+        named = options.parse_classes(self.classes)
         if self.file is None:
-            own = {options.flag_of(n).split()[0]: value or None for n, value in vars(self).items()}
-            check_unused("without FILE", **own)
-            return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
+            own = {name: value or None for name, value in vars(self).items() if name not in DRAWN}
+            check_unused("without FILE", **{options.flag_of(n).split()[0]: own[n] for n in own})
+            return as_distribution(ModelData(_of_scipy(**law), classes=named))
         table, name = inputs.table(self.file, self.how)
         if self.forecasts:
-            check_unused("with forecasts", probs=self.probs, classes=classes)
+            check_unused("with forecasts", probs=self.probs, classes=self.classes)
             from caltest.forecasts import Forecasts
 
             label = self.label or self.mean  # outcomes play no part
@@ -125,18 +112,20 @@ class TruthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTests(ChosenTests):
-    """The tests of each simulated data set."""
+class StudyTests(options.DrawOptions, ChosenTests):
+    """The tests of each simulated data set; how much is simulated, and from which seed."""
 
     lens: str = "strong"
     tolerance: float | None = None
     equivalence: bool = False
     level: float | None = None
     plan: Path | None = None
+    n_datasets: int = 1000
+    n_resamples: int = 199
 
     def asked(self, segments: str | None = None) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
-        own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
+        own = {name: value for name, value in vars(self).items() if name not in {"set_", "plan"}}
         own["level"] = LEVEL if self.level is None else self.level
         if self.plan is not None:
             from caltest.monitoring import MonitoringPlan
@@ -146,16 +135,6 @@ class StudyTests(ChosenTests):
         return {**own, **super().asked(segments)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Simulation:
-    """How much is simulated, and from which seed."""
-
-    n_datasets: int = 1000
-    n_resamples: int = 199
-    rng: int | None = None
-    n_jobs: int | None = None
-
-
 @grouped(
     shown={"level": f"{LEVEL:g}"},
     n="N: Rows of the study; several, joined by commas.",
@@ -163,18 +142,7 @@ class Simulation:
     "tests.",
     **STUDY,
 )
-def power(
-    *,
-    n: str,
-    beta: str | None = None,
-    dirichlet: str | None = None,
-    truth: TruthOptions,
-    file: StudyFile,
-    classes: str | None = None,
-    tests: StudyTests,
-    simulation: Simulation,
-    out: Output,
-) -> None:
+def power(*, n: str, truth: TruthOptions, file: StudyFile, tests: StudyTests, out: Output) -> None:
     """Power of tests of calibration in studies of n rows, by simulation.
 
     Rows of FILE are drawn with replacement. Without a truth, the share of rejections where the
@@ -182,18 +150,12 @@ def power(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        distribution = file.distribution(classes, beta=beta, dirichlet=dirichlet)
+        distribution = file.distribution()
         sizes = numbers(n, "--n", "100,200,500")
         if any(value != int(value) for value in sizes):
             raise invalid("--n must be whole numbers", shown(sizes), "write 100,200,500")
-        result = caltest.power(
-            distribution,
-            n=[int(value) for value in sizes],
-            progress=progress,
-            **truth.stated(),
-            **tests.asked(),
-            **vars(simulation),
-        )
+        asked = {"progress": progress, **truth.stated(), **tests.asked()}
+        result = caltest.power(distribution, n=[int(value) for value in sizes], **asked)
     write(result)
 
 
@@ -210,13 +172,9 @@ def sample_size(
     power: float = 0.8,
     n_min: int = 20,
     n_max: int = 10_000,
-    beta: str | None = None,
-    dirichlet: str | None = None,
     truth: TruthOptions,
     file: StudyFile,
-    classes: str | None = None,
     tests: StudyTests,
-    simulation: Simulation,
     out: Output,
 ) -> None:
     """Number of rows with which a test of calibration has a power, by simulation.
@@ -225,16 +183,9 @@ def sample_size(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        result = caltest.sample_size(
-            file.distribution(classes, beta=beta, dirichlet=dirichlet),
-            power=power,
-            n_min=n_min,
-            n_max=n_max,
-            progress=progress,
-            **truth.stated(),
-            **tests.asked(),
-            **vars(simulation),
-        )
+        distribution = file.distribution()
+        asked = {"progress": progress, **truth.stated(), **tests.asked()}
+        result = caltest.sample_size(distribution, power=power, n_min=n_min, n_max=n_max, **asked)
     write(result)
 
 
@@ -251,6 +202,7 @@ class Widths:
 
 
 @grouped(
+    left_out=("dirichlet", "classes"),
     ratio_width="W: Width of the interval of E/O.",
     slope_width="W: Width of the interval of the calibration slope.",
     intercept_width="W: Width of the interval of the calibration in the large.",
@@ -260,13 +212,7 @@ class Widths:
     **STUDY,
 )
 def precision(
-    *,
-    widths: Widths,
-    beta: str | None = None,
-    truth: TruthOptions,
-    file: StudyFile,
-    rng: int | None = None,
-    out: Output,
+    *, widths: Widths, truth: TruthOptions, file: StudyFile, rng: int | None = None, out: Output
 ) -> None:
     """Number of rows that makes 95 % confidence intervals as narrow as is wanted.
 
@@ -277,35 +223,31 @@ def precision(
     asked = vars(widths) if widths != Widths() else {}
     with progress_bar("computing", quiet=out.quiet):
         result = caltest.sample_size_for_precision(
-            file.distribution(beta=beta), rng=rng, **asked, **truth.stated()
+            file.distribution("beta"), rng=rng, **asked, **truth.stated()
         )
     write(result)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What is watched, and how many false alarms are allowed."""
+    """What is watched, how many false alarms are allowed, and drifts whose delays are wanted."""
 
     rows_per_day: float
     false_alarms_per_year: float = 1.0
     models: int = 1
     checks_per_day: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drifts:
-    """Drifts whose delays are wanted."""
-
     temperature: str | None = None
     slope: str | None = None
     intercept: str | None = None
     spread: str | None = None
     shift: str | None = None
+    n_streams: int = 50
+    rng: int | None = None
 
-    def stated(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, Any]:
         """Return the arguments of `plan_monitoring` that they stand for."""
-        given = {name: text for name, text in vars(self).items() if text is not None}
-        return {name: numbers(text, f"--{name}", "1.2,1.5") for name, text in given.items()}
+        drifts = {name: text for name, text in vars(self).items() if isinstance(text, str)}
+        return vars(self) | {k: numbers(text, f"--{k}", "1.2,1.5") for k, text in drifts.items()}
 
 
 @grouped(
@@ -322,32 +264,15 @@ class Drifts:
     n_streams="N: Simulated streams for each drift.",
     **STUDY,
 )
-def plan_monitoring(
-    *,
-    watched: Watched,
-    drifts: Drifts,
-    beta: str | None = None,
-    dirichlet: str | None = None,
-    file: StudyFile,
-    classes: str | None = None,
-    n_streams: int = 50,
-    rng: int | None = None,
-    out: Output,
-) -> None:
+def plan_monitoring(*, watched: Watched, file: StudyFile, out: Output) -> None:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
     Written as JSON, the plan is the --plan of caltest monitor, sample-size and power, and the
     --calibration-plan of pytest.
     """
-    write, stated = out.writer(file.file), drifts.stated()
+    write, asked = out.writer(file.file), watched.asked()
     with progress_bar("simulating", quiet=out.quiet):
-        plan = caltest.plan_monitoring(
-            file.distribution(classes, beta=beta, dirichlet=dirichlet),
-            n_streams=n_streams,
-            rng=rng,
-            **vars(watched),
-            **stated,
-        )
+        plan = caltest.plan_monitoring(file.distribution(), **asked)
     write(plan)
 
 

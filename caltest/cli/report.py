@@ -22,6 +22,7 @@ from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, spl
 from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
+from caltest.numerics.loops import threads
 from caltest.outputs import check_target, write_whole
 from caltest.predictions.dependence import Dependence
 
@@ -66,10 +67,11 @@ def _test(
     seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
     if design is not None:
         check_unused("with --design", by=by, segments=segments)
-    features: Any = {} if design is None else {"design": file.by_name(design, "--design")}
+    features: Any = {} if design is None else {"design": file.design(design)}
     with progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
-            check_unused("on segments, except in caltest report", by=by)
+            beside = None if out.is_verdict else by
+            check_unused("on segments, except in caltest verdict and caltest report", by=beside)
             check_unused("on segments", **rows)
         if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": file.unread, "engine": engine, "on_error": on_error}
@@ -81,31 +83,42 @@ def _test(
         run = partial(
             caltest.test_calibration,
             None,
-            lens=options.one_or_many(lens),
             tolerance=tolerance,
-            equivalence=equivalence,
-            correction=correction,
             # What is neither a number nor "adaptive" stays as it is, to be refused.
             n_resamples=int(n_resamples) if NUMBER.fullmatch(n_resamples) else n_resamples,
             rng=seed,
             n_jobs=n_jobs,
             level=level,
             progress=progress,
-            **tests.asked(segments),
-            **features,
         )
-        whole = run(**given | {"by": None}) if out.beside and by is not None else None
-        result = run(**given)
-    found = write(result, whole=whole, n_jobs=n_jobs, equivalence=equivalence)
-    if out.beside and rng is None and not out.quiet:  # the sentences of a verdict have no seed
+        own = {"lens": options.one_or_many(lens), "equivalence": equivalence, **features}
+        own |= {"correction": correction, **tests.asked(None if by else segments)}
+        several = out.is_verdict and by is not None
+        results = _all(run, own, **given) if several else [("whole", run(**given, **own))]
+    found: Any = results[0][1]
+    if out.is_verdict:
+        from caltest.verdicts import verdict_of
+
+        with threads(n_jobs):
+            found = verdict_of(*results, equivalence=equivalence, command=True)
+    write(found)
+    if out.is_verdict and rng is None and not out.quiet:  # the sentences of a verdict have no seed
         writing.echo(f"caltest: --seed {seed} repeats this\n", err=True)
     if badge is not None:
         from caltest.results.wording import badge as badge_of
 
-        made = badge_of(result)
-        write_whole(badge, made.to_svg() if badge.suffix.lower() == ".svg" else made.to_json())
+        least = min((one for _, one in results[several:]), key=lambda one: one.pvalue)
+        write_whole(badge, badge_of(least, badge.suffix.lower()[1:]))
     if fail and np.any(found.rejected):
         raise typer.Exit(1)
+
+
+def _all(run: Any, own: dict[str, Any], *, by: object, segments: object, **given: Any) -> list[Any]:
+    """Test all rows, groups, and segments if there are some, as `caltest.verdict` does."""
+    results = [("whole", run(**given, **own)), ("groups", run(by=by, **given, **own))]
+    if segments is not None:
+        results.append(("segments", run(segments=segments, **given)))
+    return results
 
 
 def _verdict(**given: Any) -> None:
@@ -177,9 +190,8 @@ def report(
     """Write a report on the predictions in a file: one page that needs no network."""
     if output is None and form is None and file.file != STREAM:
         output = _beside(file.file, force=force)
-    form = FORMATS[
-        writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
-    ]
+    kind = writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
+    form = FORMATS[kind]
     with progress_bar("report", quiet=quiet) as progress:
         from caltest.reporting.files import check_written
 
@@ -195,10 +207,9 @@ def report(
 
             combined: Any = caltest.measures.REGISTRY["combined"]
             others = tests or [key for key, _ in USUAL[1:] if file.forecasts]
-            tests = [combined(design=file.by_name(design, "--design")), *others]
-        if (engine == "cells" or not (needs_rows or file.forecasts)) and file.lies(
-            engine, on_error
-        ):
+            tests = [combined(design=file.design(design)), *others]
+        may_count = engine == "cells" or not (needs_rows or file.forecasts)
+        if may_count and file.lies(engine, on_error):
             given = {"model": None, "data": file.unread, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
@@ -302,15 +313,12 @@ def compare(
     """
     write = out.writer(file.file)
     with progress_bar("comparing", quiet=out.quiet) as progress:
-        common = {
+        common: dict[str, Any] = {
             "score": score,
             "lens": split_keys(lens, "strong"),
             "correction": correction,
-            "level": level,
-            "progress": progress,
-            **vars(draws),
-            **tests.asked(),
         }
+        common |= {"level": level, "progress": progress, **vars(draws), **tests.asked()}
         result: CalibratorComparison | ModelComparison
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}

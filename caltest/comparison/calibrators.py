@@ -264,25 +264,21 @@ def _seeds(seed: int, count: int) -> tuple[int, ...]:
     return tuple(int(child.generate_state(1)[0]) for child in children)
 
 
-def fit_to_all(
-    calibrator: maps.AnyCalibrator, predictions: Any, data: Any
-) -> tuple[Any, list[str]]:
+def fit_to_all(calibrator: maps.AnyCalibrator, rows: Any, data: Any) -> tuple[Any, list[str]]:
     """Fit to all rows; what the data leave undefined is handed over."""
     best: Any = clone(calibrator)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DegenerateDataWarning)
         if data is not None and data.from_logits:
-            best.set_params(classes=predictions.classes.tolist())
-            names = predictions.classes[predictions.labels]
-            best.fit(data.inputs.values, names, predictions.sample_weight)
+            best.set_params(classes=rows.classes.tolist())
+            names = rows.classes[rows.labels]
+            best.fit(data.inputs.values, names, rows.sample_weight)
         else:
-            best.fit(predictions)
+            best.fit(rows)
     return best, [str(one.message) for one in caught]
 
 
-def facts_of(
-    found: Mapping[str, outcomes.CrossValidated], setup: outcomes.Setup, cv: object
-) -> dict[str, Any]:
+def facts_of(found: outcomes.Outcomes, setup: outcomes.Setup, cv: object) -> dict[str, Any]:
     """Return what a result says of the data, the folds and the tests."""
     predictions = setup.predictions
     parts = (tests for outcome in found.values() for tests in outcome.tests.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ seed, correction, level, notes
     """
 
     rows: tuple[ComparedCalibrator, ...]
-    maps: Mapping[str, AnyCalibrator]
+    maps: outcomes.Maps
     predictions: Mapping[str, Predictions]
     scores: Mapping[str, Mapping[str, Floats]]
     tests: tuple[HTest, ...]
@@ -187,15 +187,15 @@ POWER, MOST_TIMES = 1.0, 20  # standard errors beyond the bound; more rows tell 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What the held-out scores say of maps.
+class BestMap:
+    """The map that the held-out proper score prefers: of `best_map` fitted to all rows, and tested.
 
     Attributes
     ----------
     name : str
         Of the map that is taken, "identity" where none is.
     calibrator : Calibrator
-        The map; not fitted by `choose`.
+        The map; fitted by `best_map` alone.
     score : str
         By which proper score.
     before, after : float
@@ -211,6 +211,17 @@ class Choice:
         more than twenty times the rows, which cannot be distinguished from no gain.
     numbers : dict of str to float
         The shift or the temperature that is fitted to all rows, where `first_map` took one.
+    rule : str
+        How it was chosen.
+    test, lens : str
+        The test of the held-out rows.
+    pvalue_before, pvalue_after : float or None
+        Its p-values, not adjusted, as in `compare_calibrators`; None where the data leave it
+        undefined.
+    n_fit : int
+        Rows that each map was fitted to.
+    found : OutOfFold or None
+        All maps, with their tests.
     """
 
     name: str
@@ -225,39 +236,18 @@ class Choice:
     n_folds: int
     needed: int | None
     numbers: Mapping[str, float] = field(default_factory=dict)
+    rule: str = ""
+    test: str = ""
+    lens: str = ""
+    pvalue_before: float | None = None
+    pvalue_after: float | None = None
+    n_fit: int = 0
+    found: OutOfFold | None = None
 
     @property
     def helps(self) -> bool:
         """Whether the held-out score is better with the map, by its interval."""
         return self.high < 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BestMap(Choice):
-    """The map that the held-out proper score prefers, fitted to all rows.
-
-    Attributes
-    ----------
-    rule : str
-        How it was chosen.
-    test, lens : str
-        The test of the held-out rows.
-    pvalue_before, pvalue_after : float or None
-        Its p-values, not adjusted, as in `compare_calibrators`; None where the data leave it
-        undefined.
-    n_fit : int
-        Rows that each map was fitted to.
-    found : OutOfFold
-        All maps, with their tests.
-    """
-
-    rule: str
-    test: str
-    lens: str
-    pvalue_before: float | None
-    pvalue_after: float | None
-    n_fit: int
-    found: OutOfFold
 
 
 def best_map(
@@ -314,14 +304,12 @@ def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> B
     if len(failed) == len(found.rows) - 1:
         why = f"{failed[0].name}: {failed[0].reason}" if failed else "all were left out"
         raise NotApplicable(f"no map could be fitted: {why}", "pass other maps, or more rows")
-    chosen = choose(
-        found.maps, found.scores, found.weight, found.units, n_folds=found.n_folds, m=found.m
-    )
+    scored = found.maps, found.scores, found.weight, found.units
+    chosen = choose(*scored, n_folds=found.n_folds, m=found.m)
     before, after = (found[one].tests for one in (REFERENCE, chosen.name))
-    values = {one.name: getattr(chosen, one.name) for one in fields(chosen)}
-    values["calibrator"] = fit_to_all(chosen.calibrator, predictions, data)[0]
-    return BestMap(
-        **values,
+    return replace(
+        chosen,
+        calibrator=fit_to_all(chosen.calibrator, predictions, data)[0],
         rule=RULE.format(score=chosen.score),
         test=before[0].test if before else "",
         lens=before[0].lens if before else "",
@@ -333,14 +321,8 @@ def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> B
 
 
 def choose(
-    maps: Mapping[str, AnyCalibrator],
-    scores: Scores,
-    weight: Floats,
-    units: Codes,
-    *,
-    n_folds: int,
-    m: int,
-) -> Choice:
+    maps: outcomes.Maps, scores: Scores, weight: Floats, units: Codes, *, n_folds: int, m: int
+) -> BestMap:
     r"""Choose a map by its scores on held-out rows.
 
     With the mean held-out scores :math:`\bar S_k` of the maps, and :math:`\bar S_0` of the model as
@@ -369,7 +351,7 @@ def choose(
 
     Returns
     -------
-    Choice
+    BestMap
         Also of no map.
 
     References
@@ -397,7 +379,7 @@ def choose(
     gain, error = gains[name]
     half = math.inf if error is None else times * error
     low, high = in_range(-gain - half, -gain + half, score, m)
-    return Choice(
+    return BestMap(
         name=name,
         calibrator=maps[name],
         score=score.title,
@@ -425,7 +407,7 @@ def _needed(gains: Iterable[tuple[float, float | None]], times: float, n: int) -
     return math.ceil(exact / step) * step
 
 
-def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Choice | None:
+def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> BestMap | None:
     """Choose the kind of map that helps, which each part has fitted to its own rows.
 
     Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are maps of two
@@ -452,7 +434,7 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
 
     Returns
     -------
-    Choice or None
+    BestMap or None
         None where a part has fewer than 10 rows, or the CRPS of forecasts is an integral, which
         takes long.
     """

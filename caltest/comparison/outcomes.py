@@ -23,12 +23,13 @@ from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions, Rows
 from caltest.predictions.options import WeightedOptions
-from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
+from caltest.results import ComparedCalibrator, HTest, TestedPart
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
 ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
+Maps = Mapping[str, AnyCalibrator]
 
 
 class ComparedOptions(WeightedOptions, MeasureOptions, total=False):
@@ -56,8 +57,7 @@ class CalibrationTests:
     @property
     def facts(self) -> dict[str, Any]:
         """What a result says of them."""
-        names = "n_resamples", "correction", "level"
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("n_resamples", "correction", "level")}
 
     def __call__(self, predictions: Rows, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""
@@ -65,7 +65,7 @@ class CalibrationTests:
             asked: dict[str, Any] = {"rng": seed, "correction": None, **self.asked}
             asked |= {"n_resamples": self.n_resamples, "n_jobs": self.n_jobs, "level": self.level}
             result = test_calibration(None, predictions, **asked)
-        return result.rows if isinstance(result, HTestTable) else (cast("HTest", result),)
+        return result.tests
 
 
 def make_calibration_tests(
@@ -144,8 +144,7 @@ class Setup:
 
     def reported(self, parts: Sequence[FittedMap]) -> dict[str, float]:
         """Return the calibration errors of all folds together; none of forecasts."""
-        found = self.pooled(parts) if self.predictions.m else None
-        return {} if found is None else scores.reported(found, self.measures)
+        return scores.reported(self.pooled(parts), self.measures) if self.predictions.m else {}
 
     def fitted(self, calibrator: AnyCalibrator) -> list[FittedMap]:
         """Fit a calibrator to every training set."""
@@ -188,6 +187,9 @@ class CrossValidated:
     remarks: tuple[str, ...] = ()
 
 
+Outcomes = Mapping[str, CrossValidated]  # by the names of the maps
+
+
 def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[float, ...]:
     """Return the score of a calibrator inside of the training rows of each fold."""
     searches = [
@@ -222,9 +224,7 @@ def held_out_scores(calibrator: AnyCalibrator, setup: Setup) -> dict[str, Floats
     return setup.scored(parts)
 
 
-def of_selected(
-    outcomes: Mapping[str, CrossValidated], chosen: Sequence[str], setup: Setup
-) -> CrossValidated:
+def of_selected(outcomes: Outcomes, chosen: Sequence[str], setup: Setup) -> CrossValidated:
     """Collect what was selected in each fold; nothing is fitted again, nor tested twice."""
     parts = [outcomes[name].parts[k] for k, name in enumerate(chosen)]
     known = {
@@ -284,10 +284,7 @@ def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
 
 
 def rows_of(
-    maps: Mapping[str, AnyCalibrator],
-    outcomes: Mapping[str, CrossValidated],
-    setup: Setup,
-    chosen: tuple[str, ...] = (),
+    maps: Maps, outcomes: Outcomes, setup: Setup, chosen: tuple[str, ...] = ()
 ) -> Iterator[ComparedCalibrator]:
     """Yield rows of outcomes with adjusted p-values; `chosen` is what the selection chose."""
     reference = outcomes[REFERENCE].scores[setup.score.title]
@@ -314,9 +311,7 @@ def rows_of(
         )
 
 
-def _combined(
-    outcomes: Mapping[str, CrossValidated], setup: Setup
-) -> dict[str, tuple[TestedPart, ...]]:
+def _combined(outcomes: Outcomes, setup: Setup) -> dict[str, tuple[TestedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
     weight = setup.predictions.weights
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])

@@ -20,6 +20,8 @@ from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
 from caltest.types import Codes, Floats, Order
 
+Losses = Mapping[str, Floats]  # scores of the rows by model
+Pairs = Sequence[tuple[str, str]]
 TIES = 100 * np.finfo(float).eps
 BATCH = 64  # draws a seed; changing it changes every seeded p-value
 MANY = 50.0  # labels that carry the variance of the sum, from which on none decides
@@ -31,8 +33,8 @@ POINTS = 512  # at which a forecast of numbers is redrawn
 def compared_pairs(
     models: Mapping[str, Rows],
     score: scores.ProperScore,
-    losses: Mapping[str, Floats],
-    pairs: Sequence[tuple[str, str]],
+    losses: Losses,
+    pairs: Pairs,
     confidence: float,
     tests_of: CalibrationTests,
     seed: int,
@@ -71,18 +73,12 @@ def compared_pairs(
     known = [pair.pvalue for pair in compared if pair.pvalue is not None]
     if known:
         values = iter(adjusted_pvalues(known, tests_of.correction)[0].tolist())
-        compared = [
-            one if one.pvalue is None else replace(one, adjusted=next(values)) for one in compared
-        ]
+        compared = [x if x.pvalue is None else replace(x, adjusted=next(values)) for x in compared]
     return tuple(compared), notes
 
 
 def _pvalues(
-    losses: Mapping[str, Floats],
-    weight: Floats,
-    units: Codes,
-    pairs: Sequence[tuple[str, str]],
-    draws: Mapping[str, Any],
+    losses: Losses, weight: Floats, units: Codes, pairs: Pairs, draws: Mapping[str, Any]
 ) -> dict[tuple[str, str], float]:
     r"""Return the p-value of each pair; all pairs share the signs, and so do rows of a cluster.
 
@@ -205,8 +201,8 @@ def redrawn_pvalue(
     def between(rows: Order) -> tuple[Floats, Floats, Floats]:
         return score.between(first.subset(kept[rows]), second.subset(kept[rows]))
 
-    moments = np.hstack([row_moments(*between(rows)) for rows in blocks])
-    places = places_between(moments, weight)
+    moments = [row_moments(*between(rows)) for rows in blocks]
+    places = places_between(np.hstack(moments), weight)
 
     def redrawn_sums(rows: Order) -> Floats:
         """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""
@@ -219,8 +215,7 @@ def redrawn_pvalue(
             sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
         return np.array(sums)
 
-    parts = map_threads(redrawn_sums, [(rows,) for rows in blocks], n_jobs)
-    sums = np.sum(list(parts), axis=0)
+    sums = np.sum(list(map_threads(redrawn_sums, [(rows,) for rows in blocks], n_jobs)), axis=0)
     own = weight * differences[kept]
     extreme = np.abs(sums) >= abs(float(own.sum())) - TIES * float(np.abs(own).sum())
     return float(1 + np.count_nonzero(extreme, axis=1).max()) / (1 + n_resamples)

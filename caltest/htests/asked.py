@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from caltest.checks import check_choice, check_not_label, group_values
+from caltest.checks import check_choice, check_not_label
 from caltest.checks.arrays import listing
 from caltest.errors import NotApplicable, invalid, rows_named
 from caltest.lenses import Lens
@@ -19,8 +19,7 @@ from caltest.sources.sources import Source, source_of
 
 Found = TypeVar("Found")
 Progress = Callable[[int, int], None]
-# Names of columns that make groups, and their values in a group by its name, where not the name.
-Keys = tuple[tuple[str, ...], Mapping[Any, tuple[Any, ...]]]
+Keys = tables.Keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +112,12 @@ def lies(given: ModelData) -> Source | None:
 def read(given: ModelData, source: Source | None) -> tuple[Rows, Keys]:
     """Read the rows into memory, from where they lie if they are in no array, and their groups."""
     if source is None or source.is_eager:
-        return given.rows(), keys_of(given)
+        rows = given.rows()
+        return rows, keys_of(given, rows)
     held = replace(given, model=None, data=source.table(given.needs))
     with rows_named(source.place):
-        return held.rows().from_source(source.name), keys_of(held)
+        rows = held.rows().from_source(source.name)
+    return rows, keys_of(held, rows)
 
 
 def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, dict[str, Any]]:
@@ -124,7 +125,9 @@ def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, d
     names, source = as_columns(options.get("design")), lies(given)
     if not names:
         return given, options
+    place = None
     if source is not None and source.native is None:
+        place = source.place
         source = replace(source, native=source.table())
         given = replace(given, model=None, data=source)
     data = given.data[0] if isinstance(given.data, tuple) else given.data
@@ -135,22 +138,21 @@ def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, d
     table = tables.table_of_frame(frame)
     for name in names:
         check_not_label(check_choice(name, table.names, "design"), given.label, "design")
-    return given, options | {"design": {name: table.column(name) for name in names}}
+    with rows_named(place or table.place):
+        columns = tables.design_columns({name: table.column(name) for name in names})
+    return given, options | {"design": columns}
 
 
-def keys_of(given: ModelData) -> Keys:
+def keys_of(given: ModelData, rows: Rows) -> Keys:
     """Return the columns that groups are made of, and what several hold in each, by its name."""
     by, data = given.by, given.data
     if isinstance(by, str):
         return (by,), {}
     features = data[0] if isinstance(data, tuple) and data else data
-    for frame in (features, given.model):
-        table = tables.table_of_frame(frame) if tables.is_table(frame) else None
-        if table is not None and (names := tables.columns_named(table, by)):
-            values = [group_values(table.column(name), name).tolist() for name in names]
-            keys = zip(*values, strict=True)
-            return tuple(names), dict(zip(tables.crossed(table, names).tolist(), keys, strict=True))
-    return ("group",), {}
+    for frame in filter(tables.is_table, (features, given.model)):
+        if found := tables.grouped_by(tables.table_of_frame(frame), by, rows.groups):
+            return found
+    return (rows.grouped_by if by is True else None) or (("group",), {})
 
 
 def as_columns(by: Any) -> tuple[str, ...]:

@@ -21,11 +21,9 @@ from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
 from caltest.predictions import Predictions, Rows
 from caltest.results.base import Result, Summary, plain
 from caltest.results.verdict import Verdict
-from caltest.types import Codes, Floats
+from caltest.types import Axes, Codes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.render import Sheet
 
 

@@ -270,16 +270,14 @@ def _multiply(wins: Floats, product: Floats, restarted: Floats, log_one: float) 
 
 
 @njit()
-def _open(
-    log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, base: Floats
-) -> None:
+def _open(log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, out: Floats) -> None:
     """Begin a block: wealth relative to the largest, which becomes the unit."""
     most, best = max(log_one, log_wealth.max()), levels[BEST]
     if best > 0.0 and most != levels[OFFSET]:  # the same unit is not rounded again
         levels[BEST] = math.exp(math.log(best) + levels[OFFSET] - most)
     levels[OFFSET] = most
     for g in range(weights.size):
-        base[g] = weights[g] * math.exp(log_wealth[g] - most)
+        out[g] = weights[g] * math.exp(log_wealth[g] - most)
 
 
 @njit()

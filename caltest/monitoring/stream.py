@@ -35,10 +35,7 @@ CLASS_OFFSETS = np.array([-1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0])
 MOST_RECALIBRATED = 100  # classes; the matrix of its Newton steps has a row for each
 
 
-CELLS = 40  # of the log odds, for the isotonic bet
-
-
-LOG_ODDS = 10.0  # they reach from -10 to 10
+CELLS = 40  # of the log odds, from -10 to 10, for the isotonic bet
 
 
 WITNESS_CELLS = 64  # of the probability, for the kernel bet of two classes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import scipy
@@ -163,8 +163,9 @@ def power(
         raise invalid(rule, shown(n), "pass [100, 200, 500]")
     else:
         sizes = sorted(set(values.tolist()))
-    simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
+    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
+    simulated |= {"rng": rng, "n_jobs": n_jobs}
+    planned, setting = plan_study(model, data, y, options=study, **simulated)
     rows = list[list[PowerRow]]()
     for before, size in enumerate(sizes):
         step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
@@ -179,23 +180,15 @@ def _step(progress: Callable[[int, int], None], before: int, total: int) -> Call
 
 
 def plan_study(
-    model: object,
-    data: object,
-    y: object,
-    options: PlannedStudy,
-    *,
-    n_datasets: int,
-    n_resamples: int,
-    rng: object,
-    n_jobs: int | None,
+    *rows: Any, options: PlannedStudy, rng: object, n_jobs: int | None, **numbers: int
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
     columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
-    given, asked = ModelData(model, data, y, **columns), procedure
+    given, asked = ModelData(*rows, **columns), procedure
     null, equivalence = asked.get("null"), asked.get("equivalence", False)
     level = checks.check_level(asked.get("level", 0.05))
-    n_resamples = checks.check_fixed_resamples(n_resamples, "simulations")
-    checks.check_integer(n_datasets, "n_datasets")
+    n_resamples = checks.check_fixed_resamples(numbers["n_resamples"], "simulations")
+    checks.check_integer(numbers["n_datasets"], "n_datasets")
     n_jobs = checks.check_jobs(n_jobs)
     bound = checks.check_tolerance(asked.get("tolerance"), equivalence=equivalence, null=null)
     tolerance = None if bound is None else Tolerance(bound, equivalence)
@@ -236,7 +229,7 @@ def plan_study(
         claim = "; ".join(tolerance.claim(symbol) for symbol in symbols)
     effect = distribution.effect(study.truth, study.rng(EFFECT))
     calibrated = effect.error < NO_ERROR
-    setting = Setting(
+    return study, Setting(
         predictions=distribution.name,
         m=m,
         truth=study.truth.text,
@@ -250,7 +243,6 @@ def plan_study(
         seed=seed,
         notes=(*notes, *_notes(study, resampled)),
     )
-    return study, setting
 
 
 def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
@@ -378,8 +370,9 @@ def sample_size(
     >>> planned.low <= planned.n <= planned.high
     True
     """
-    simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
+    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
+    simulated |= {"rng": rng, "n_jobs": n_jobs}
+    planned, setting = plan_study(model, data, y, options=study, **simulated)
     if len(planned.tests) != 1:
         rule = "test must be a single test where a number of rows is asked for"
         raise invalid(rule, f"{len(planned.tests)} tests", "call sample_size once for each")
@@ -410,14 +403,6 @@ def sample_size(
     return SampleSize(**found, target=target, power=at_n, search=tried, library=library)
 
 
-class RowsNeeded(NamedTuple):
-    """A number of rows with the ends of its interval, None outside of the sizes searched."""
-
-    n: int
-    low: int | None
-    high: int | None
-
-
 @dataclass
 class SizeSearch:
     """The search for the least n in [n_min, n_max] whose power is the target.
@@ -439,8 +424,8 @@ class SizeSearch:
     seen: dict[int, PowerRow] = field(default_factory=dict)
     done: int = 0
 
-    def run(self) -> RowsNeeded:
-        """Return the crossing.
+    def run(self) -> tuple[int, int | None, int | None]:
+        """Return the crossing and the ends of its interval, None outside of the sizes searched.
 
         Raises
         ------
@@ -449,9 +434,11 @@ class SizeSearch:
         """
         centre = self._bracket()
         if self.seen[self.n_min].interval()[0] > self.target:
-            return RowsNeeded(self.n_min, None, self.n_min)
+            return self.n_min, None, self.n_min
         for left in range(ROUNDS, 0, -1):
-            centre = self._next(centre)
+            root = self._cross(centre)[0]
+            root = root if math.isfinite(root) else centre  # the rates fall by chance
+            centre = self._inside(min(max(root, centre / STEP), centre * STEP))
             side = centre * SPREAD if left % 2 else centre / SPREAD
             self._look(self._inside(side), -(-self.n_datasets // ROUNDS), left)
         root, low, high = self._cross(centre)
@@ -459,7 +446,7 @@ class SizeSearch:
             raise self._not_reached(max(self.seen), root)
         least = math.floor(low) if low >= self.n_min else None
         most = math.ceil(high) if high <= self.n_max else None
-        return RowsNeeded(max(math.ceil(root), self.n_min), least, most)
+        return max(math.ceil(root), self.n_min), least, most
 
     def rows(self) -> list[PowerRow]:
         """Return the rows of all sizes, in ascending order."""
@@ -503,13 +490,6 @@ class SizeSearch:
         self.done += 1
         if self.progress is not None:
             self.progress(self.done, self.done + left)
-
-    def _next(self, centre: int) -> int:
-        """Return the size at which the fitted curve crosses the target, not far from the last."""
-        root, _, _ = self._cross(centre)
-        if not math.isfinite(root):  # the rates fall by chance
-            root = centre
-        return self._inside(min(max(root, centre / STEP), centre * STEP))
 
     def _inside(self, n: float) -> int:
         return min(max(math.ceil(n), self.n_min), self.n_max)
@@ -556,12 +536,7 @@ def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
 # ---- where a rate is reached: probit regression -------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A probit line: P(event at x) = Phi(a + b x), with the covariance of (a, b)."""
-
-    a: float
-    b: float
-    covariance: Floats
+Line = tuple[float, float, Floats]  # a, b and their covariance
 
 
 def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
@@ -592,7 +567,7 @@ def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
             break
     back = np.array([[1.0, -centre / spread], [0.0, 1.0 / spread]])
     a, b = back @ beta
-    return Line(float(a), float(b), back @ np.linalg.inv(information) @ back.T)
+    return float(a), float(b), back @ np.linalg.inv(information) @ back.T
 
 
 def crossing(line: Line, z: float, quantile: float) -> tuple[float, float, float]:
@@ -601,7 +576,7 @@ def crossing(line: Line, z: float, quantile: float) -> tuple[float, float, float
     The interval holds the x with (a + b x - z)^2 <= quantile^2 var(a + b x); an end is infinite
     where the slope is not clearly positive. Fieller (1954), JRSS B 16(2).
     """
-    a, b, V = line.a - z, line.b, line.covariance
+    a, b, V = line[0] - z, *line[1:]
     if b <= 0:
         return math.inf, -math.inf, math.inf
     c2 = quantile**2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
@@ -14,10 +14,7 @@ from caltest.drawing import draw
 from caltest.planning.truths import Effect
 from caltest.render import Pairs, Sheet, number
 from caltest.results.base import Frame, Table, plain
-from caltest.types import Floats, Ints
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from caltest.types import Axes, Floats, Ints
 
 CONFIDENCE = 0.95
 

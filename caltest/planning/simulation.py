@@ -25,8 +25,6 @@ from caltest.planning.truths import ForecastDistribution, LabelDistribution, Pre
 from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
-Progress = Callable[[int, int], None]
-
 BLOCK = 8  # data sets a task
 WORD = 2**32
 POWER, SEARCH, EFFECT = 0, 1, 2  # what draws share a key of the seeds

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 from caltest import checks, render
 from caltest.results import HTest, sheets
+from caltest.types import Axes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from caltest.measures.recalibration.belt import CalibrationBeltCurve

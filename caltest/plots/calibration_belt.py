@@ -16,10 +16,9 @@ from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
 from caltest.results import HTest
 from caltest.results.htest import required
+from caltest.types import Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.recalibration.belt import Intervals
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest

@@ -12,10 +12,9 @@ from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.scales import FINEST, check_scale, diagonal, scale_for
 from caltest.predictions import ModelData, Predictions
-from caltest.types import AnyArray, Floats
+from caltest.types import AnyArray, Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
     from caltest.calibrators import Calibrator, GPCalibrator

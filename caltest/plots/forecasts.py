@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from caltest.numerics.labels import resample_keys
 from caltest.plots import base
 from caltest.results import HTest
 from caltest.results.htest import required
-from caltest.types import Floats, Order
+from caltest.types import Axes, Floats, Order
 from caltest.units.units import rounding_scale
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SEED = (1952, 471)
 DRAWS = 1999  # of numbers of rows, which take no longer for many rows

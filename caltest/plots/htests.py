@@ -11,10 +11,9 @@ from caltest.errors import NotApplicable
 from caltest.plots.calibration_map import fitted
 from caltest.plots.places import is_master_scale
 from caltest.results import HTest, HTestTable
+from caltest.types import Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.calibrators import Calibrator
 
 Draw = Callable[..., "Axes"]

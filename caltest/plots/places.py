@@ -13,11 +13,9 @@ from caltest.plots import base
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.table import LIGHTS
 from caltest.segments import SegmentsTest
-from caltest.types import Flags, Floats
+from caltest.types import Axes, Flags, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.gap import Gap
     from caltest.segments.result import Segment
 

@@ -13,10 +13,9 @@ from caltest.errors import invalid, shown
 from caltest.planning import Power, SampleSize
 from caltest.plots import base
 from caltest.predictions import tables
-from caltest.types import AnyArray, Floats
+from caltest.types import AnyArray, Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 SIZE = (5.2, 3.6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from caltest.monitoring.sheets import rows_in_words
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
-from caltest.types import Flags, Floats, Order
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from caltest.types import Axes, Flags, Floats, Order
 
 ROWS = 40
 SMALLEST_PVALUE = 1e-4  # smaller p-values are drawn there, as the prints show them

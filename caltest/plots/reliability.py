@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.predictions.options import MeasuredOptions, NoOptions, check_names
-from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from caltest.types import Axes, Floats
 
 NAME = "a reliability diagram"
 BARS = ("consistency", "gap")
@@ -82,9 +79,10 @@ class Diagram:
         if isinstance(self.band, CorpBand):
             _if_calibrated(ax, self.band, self.band.x, scale, joined=True)
         elif isinstance(self.band, ConfidenceBandCurve):
-            _confidence_band(ax, self.band, scale)
+            limits = self.band.x, self.band.lower, self.band.upper
+            _confidence_band(ax, limits, self.band.level, scale)
         elif self.band == "confidence" or is_confidence:
-            _confidence_band(ax, event.band(self.level), scale)
+            _confidence_band(ax, event.band(self.level), self.level, scale)
         if self.corp:
             x, y = map(scale.place, event.corp().points)
             at: dict[str, Any] = {"color": base.BLUE, "zorder": 4}
@@ -361,22 +359,22 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
         set_tips(dots, [text for text, is_chosen in zip(texts, chosen, strict=True) if is_chosen])
 
 
-def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale) -> None:
+def _confidence_band(ax: Axes, limits: Limits, level: float, scale: Scale) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
     So they hold without some of the steps too.
     """
-    last = band.x.size - 1
+    last = limits[0].size - 1
     kept = np.unique(np.linspace(0, last, min(last + 1, MOST_STEPS)).round().astype(np.int64))
-    x = band.x[kept]
+    x, lower, upper = (values[kept] for values in limits)
     low_x = np.append(np.repeat(np.append(0.0, x), 2)[1:], 1.0)
-    low_y = np.repeat(np.append(0.0, band.lower[kept]), 2)
+    low_y = np.repeat(np.append(0.0, lower), 2)
     high_x = np.append(0.0, np.repeat(np.append(x, 1.0), 2)[:-1])
-    high_y = np.repeat(np.append(band.upper[kept], 1.0), 2)
+    high_y = np.repeat(np.append(upper, 1.0), 2)
     low_x, low_y, high_x, high_y = map(scale.place, (low_x, low_y, high_x, high_y))
     around = np.concatenate([low_x, high_x[::-1]]), np.concatenate([low_y, high_y[::-1]])
     style: dict[str, Any] = {"facecolor": base.SKY, "alpha": base.BAND, "linewidth": 0}
-    ax.fill(*around, zorder=0.5, label=f"{100 * band.level:g} % band, simultaneous", **style)
+    ax.fill(*around, zorder=0.5, label=f"{100 * level:g} % band, simultaneous", **style)
     for edge in ((low_x, low_y), (high_x, high_y)):
         ax.plot(*edge, color=base.BLUE, linewidth=base.THIN, linestyle=":", zorder=2)
 

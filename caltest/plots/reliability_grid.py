@@ -19,11 +19,10 @@ from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import required
-from caltest.types import AnyArray, Floats
+from caltest.types import AnyArray, Axes, Floats
 from caltest.units.units import check_one_dimension
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 

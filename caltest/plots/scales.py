@@ -9,11 +9,9 @@ import numpy as np
 
 from caltest.checks import check_choice, check_flag
 from caltest.plots import base
-from caltest.types import Floats
+from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.plots.seen import Event
 
 

@@ -20,11 +20,9 @@ from caltest.plots.reliability_grid import before_and_after
 from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
 from caltest.results import Comparison, HTest, ModelComparison
-from caltest.types import Floats
+from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.comparison import Ranking
 
 CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))  # of a point, where its name may stand

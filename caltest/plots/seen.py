@@ -133,13 +133,7 @@ def check_single(lens: Lens, members: Sequence[Lens]) -> None:
         raise invalid("lens must be a single one", repr(str(lens)), remedy)
 
 
-class Limits(NamedTuple):
-    """A confidence band of the curve of calibration; see `ConfidenceBandCurve`."""
-
-    x: Floats
-    lower: Floats
-    upper: Floats
-    level: float
+Limits = tuple[Floats, Floats, Floats]  # x, lower and upper ends
 
 
 class RowsEvent:
@@ -196,9 +190,10 @@ class RowsEvent:
         """Return the parts of a score."""
         return _single(decomposition.score_decomposition(self.predictions, score=score))
 
-    def band(self, level: float) -> confidence_band.ConfidenceBandCurve:
+    def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""
-        return _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
+        band = _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
+        return band.x, band.lower, band.upper
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
@@ -254,7 +249,7 @@ class CellsEvent:
 
     def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""
-        return Limits(*confidence_band.band_limits_of_cells(self.cells, level), level)
+        return confidence_band.band_limits_of_cells(self.cells, level)
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""

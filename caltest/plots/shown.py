@@ -54,5 +54,4 @@ class AxesArray(np.ndarray[Any, np.dtype[Any]]):
 def axes_array(axes: object) -> AnyArray:
     """Return an array of axes that shows their figure, unless that is one of the caller's."""
     array = np.asarray(axes, dtype=object)
-    ours = array.size and isinstance(array.flat[0], Axes)
-    return array.view(AxesArray) if ours else array
+    return array.view(AxesArray) if array.size and isinstance(array.flat[0], Axes) else array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -11,9 +11,7 @@ from caltest import checks, render
 from caltest.plots import base
 from caltest.plots.scales import check_scale, scale_for
 from caltest.results import HTest, Witness
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from caltest.types import Axes
 
 ROWS = 20
 COLUMNS = 10

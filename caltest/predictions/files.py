@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 Source = Path | io.BytesIO
+AnyFile = str | Path | BinaryIO
 
 
 SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
@@ -135,7 +136,7 @@ class Opened:
     sheet: str | None = None
 
 
-def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> ColumnTable:
+def table_of_file(path: AnyFile, **how: Unpack[FileOptions]) -> ColumnTable:
     """Read a file, or all files of a folder or a pattern.
 
     Parameters
@@ -174,15 +175,12 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Co
         return replace(table_of_frame(stacked_parts(frames)), place=partial(place_among, places))
     opened = _open(path, how)
     read = _read(opened, _read_csv)
-    table = (
-        ColumnTable(list(read), read.__getitem__) if opened.kind == "npz" else table_of_frame(read)
-    )
+    is_archive = opened.kind == "npz"
+    table = ColumnTable(list(read), read.__getitem__) if is_archive else table_of_frame(read)
     return replace(table, place=partial(_place, opened))
 
 
-def raw_table(
-    path: str | Path | BinaryIO, *, as_text: bool = True, **how: Unpack[FileOptions]
-) -> Any:
+def raw_table(path: AnyFile, *, as_text: bool = True, **how: Unpack[FileOptions]) -> Any:
     """Read a file so that it can be written again as it was.
 
     Parameters
@@ -262,7 +260,7 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
         stream.write(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
 
 
-def name_of(path: str | Path | BinaryIO) -> str:
+def name_of(path: AnyFile) -> str:
     """Name a file for print, without its folder."""
     return Path(path).name if isinstance(path, str | Path) else STREAM
 
@@ -332,7 +330,7 @@ def check_file(path: Path) -> None:
         raise invalid("path must name a file", repr(str(path)), remedy)
 
 
-def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
+def _open(path: AnyFile, how: FileOptions) -> Opened:
     """Find out what a file is and how it is written."""
     kind = how.get("file_format")
     if kind is not None:

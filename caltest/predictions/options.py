@@ -196,11 +196,9 @@ def parted(options: Mapping[str, object], *kinds: type) -> list[dict[str, Any]]:
     list of dict
         Those of each kind, and in the end the others, as of a measure.
     """
-    others: dict[str, Any] = dict(options)
-    found = [
-        {name: others.pop(name) for name in names_of(kind) if name in others} for kind in kinds
-    ]
-    return [*found, others]
+    rest: dict[str, Any] = dict(options)
+    found = [{name: rest.pop(name) for name in names_of(kind) if name in rest} for kind in kinds]
+    return [*found, rest]
 
 
 def names_of(kind: type) -> Mapping[str, object]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -23,7 +22,7 @@ LEAST_SHARE = 1e-38  # of the largest weight
 OF_ROWS = ("sample_weight", "groups", "clusters")
 # Variance, third central moment and deviation from the mean of what each row adds to a sum, (n,).
 Deviations = tuple[Floats, Floats, Floats]
-ABOUT = ("unit", "source", "library")
+ABOUT = ("unit", "source", "library", "grouped_by")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
 
@@ -54,6 +53,8 @@ class Rows(ABC):
         That something was observed that has no chance, in words.
     sample_weight, groups, clusters, unit, source, library
         See `Predictions`.
+    grouped_by : (names, mapping) or None
+        Columns that the groups are made of, where they are known; see `tables.Keys`.
     """
 
     outcome_fields: ClassVar[tuple[str, ...]] = ()
@@ -70,23 +71,15 @@ class Rows(ABC):
     unit: str
     source: str
     library: str
+    grouped_by: tables.Keys | None = None
 
     @classmethod
     def _fields(cls) -> tuple[str, ...]:
         return (*cls.outcome_fields, *cls.other_fields, *OF_ROWS, *ABOUT)
 
-    def _set(
-        self,
-        outcomes: dict[str, Any],
-        n: int,
-        *,
-        sample_weight: object,
-        groups: object,
-        clusters: object,
-        source: str,
-        library: str,
-    ) -> None:
+    def _set(self, outcomes: Any, n: int, source: str, library: str, **rows: Any) -> None:
         """Set the fields from outcomes that are checked and values of rows that are not."""
+        sample_weight, groups, clusters = (rows[name] for name in OF_ROWS)
         weights = None
         if sample_weight is not None:
             share = checks.check_weights(sample_weight, n)
@@ -96,7 +89,7 @@ class Rows(ABC):
             weights = checks.read_only(share / share[share > 0].mean())
         values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
-        about = (weights, values, dependent, CLUSTER, source, library)
+        about = (weights, values, dependent, CLUSTER, source, library, None)
         self.__dict__.update(outcomes, **dict(zip((*OF_ROWS, *ABOUT), about, strict=True)))
 
     def _with(self, redrawing: Redraws = None, **changes: object) -> Self:
@@ -126,17 +119,19 @@ class Rows(ABC):
         return cls._made(tables.table_of_frame(df), "data frame", label, columns)
 
     @classmethod
-    def _of_file(
-        cls, path: str | Path | BinaryIO, label: str | None, how: FileOptions, columns: Any
-    ) -> Self:
+    def _of_file(cls, path: Any, label: str | None, how: FileOptions, columns: Any) -> Self:
         return cls._made(files.table_of_file(path, **how), files.name_of(path), label, columns)
 
     @classmethod
     def _made(cls, table: tables.ColumnTable, source: str, label: str | None, columns: Any) -> Self:
         with rows_named(table.place):
             found = cls._of_table(table, source, label, columns)
-        object.__setattr__(found, "library", table.library)
-        return found
+        return found.named_by(table, columns.get("groups"), library=table.library)
+
+    def named_by(self, table: tables.ColumnTable, groups: object, **about: str) -> Self:
+        """Keep which columns of a table the groups are made of."""
+        self.__dict__.update(grouped_by=tables.grouped_by(table, groups, self.groups), **about)
+        return self
 
     # ---- what they become -----------------------------------------------------------------------
 
@@ -246,7 +241,8 @@ class Rows(ABC):
 
     def with_groups(self, groups: object) -> Self:
         """Give each row a group."""
-        return self._with(groups=suspicions.looked_at(checks.check_groups(groups, self.n)))
+        values = suspicions.looked_at(checks.check_groups(groups, self.n))
+        return self._with(groups=values, grouped_by=None)
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Self:
         """Give each row a cluster, within which rows may depend on each other."""

@@ -14,6 +14,9 @@ from caltest import checks
 from caltest.errors import invalid
 from caltest.types import AnyArray, Floats
 
+# Names of columns that make groups, and their values in a group by its name, where not the name.
+Keys = tuple[tuple[str, ...], Mapping[Any, tuple[Any, ...]]]
+
 PREFIXES = ("p_", "prob_")
 NUMBERED = re.compile(r"((?:y_)?p(?:rob(?:a|ability)?)?[._]?|class[._]?)(\d+)", re.IGNORECASE)
 USUAL = ("p", "prob", "proba", "probability", "risk", "y_prob", "y_proba", "y_score", "pd")
@@ -253,8 +256,8 @@ def choose_forecasts(
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
-            is_named = column is not value
-            found[name] = checks.as_numbers(column, f"column {value!r}") if is_named else value
+            is_column = column is not value
+            found[name] = checks.as_numbers(column, f"column {value!r}") if is_column else value
     if label is not None:
         named = checks.check_choice(label, table.names, "label")
         found["outcomes"] = checks.as_numbers(table.column(named), f"column {label!r}")
@@ -401,6 +404,16 @@ def groups_of(table: ColumnTable, values: object, name: str) -> object:
     """Return several columns crossed, one column, or values as they stand."""
     several = columns_named(table, values)
     return crossed(table, several) if several else column_or_values(table, values, name)
+
+
+def grouped_by(table: ColumnTable, values: object, groups: Any) -> Keys | None:
+    """Return the columns that `groups`, (n,), are made of, if `values` names some."""
+    if isinstance(values, str):
+        return (values,), {}
+    names = columns_named(table, values)
+    columns = [checks.group_values(table.column(name), name).tolist() for name in names]
+    keys = dict(zip(groups.tolist(), zip(*columns, strict=True), strict=True)) if names else {}
+    return (tuple(names), keys) if names else None
 
 
 def column_or_values(table: ColumnTable, values: object, name: str) -> object:

@@ -14,10 +14,9 @@ from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
 from caltest.results import HTestTable
+from caltest.types import Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.reporting.recalibrated import HeldOut
     from caltest.reporting.source import Source
     from caltest.segments import SegmentsTest
@@ -132,8 +131,6 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
         filled = "" if segments.level is None else "; filled points are rejected"
         text = (
             f"Observed less predicted in percentage points, with intervals, in {count} segments, "
-        )
-        text += (
             f"the worst first, with the number of rows and the adjusted p-value of each{filled}."
         )
         draw = partial(plots.segments, segments, rows=MOST_SEGMENTS)
@@ -152,10 +149,8 @@ def _of_tests(
     """
     if len(tests) > 1:
         least = short_pvalue(float(tests.adjusted.min()))
-        text = (
-            f"One row for each of {len(tests)} tests, with its p-value before and after adjustment"
-        )
-        text += f" on a logarithmic axis. The smallest adjusted one is {least}."
+        text = f"One row for each of {len(tests)} tests, with its p-value before and after "
+        text += f"adjustment on a logarithmic axis. The smallest adjusted one is {least}."
         yield "tests", "The p-values of all tests", text, partial(plots.pvalues, tests)
     text = "Isotonic fit of the observed frequency to the predicted probability, without bins, with"
     text += " the miscalibration, discrimination and uncertainty of the Brier score."

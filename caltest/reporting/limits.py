@@ -46,17 +46,15 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
     return np.asarray(names[np.searchsorted(values, pd)])
 
 
-def test_grades(
-    predictions: Predictions, grades: AnyArray | None, settings: Settings
-) -> HTestTable:
+def test_grades(rows: Predictions, grades: AnyArray | None, settings: Settings) -> HTestTable:
     """Test each grade by its number of defaults, against more of them than its PD says.
 
     Without grades the distinct PDs are grades where they are few, else tenths of the rows.
     """
-    if predictions.m != 2 or predictions.sample_weight is not None:
+    if rows.m != 2 or rows.sample_weight is not None:
         rule = "grades are tested by their counts of defaults"
         raise NotApplicable(rule, "pass two classes, and no sample weights")
-    pd, default = predictions.probs[:, 1], predictions.labels
+    pd, default = rows.probs[:, 1], rows.labels
     values, codes = np.unique(pd if grades is None else grades, return_inverse=True)
     names = list(map(str, values.tolist()))
     if grades is None:

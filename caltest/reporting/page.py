@@ -331,9 +331,8 @@ def report(
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
-    checks.check_choice(
-        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
-    )
+    named = "none" if correction is None else correction
+    checks.check_choice(named, checks.CORRECTIONS, "correction")
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
@@ -362,8 +361,7 @@ def report(
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
     wanted = {"grades": grades, "segments": segments, "cluster": cluster, "tolerance": tolerance}
-    needs_rows = {"recalibrate": bool(maps)}
-    needs_rows |= {name: one is not None for name, one in wanted.items()}
+    needs_rows = {"recalibrate": bool(maps)} | {k: one is not None for k, one in wanted.items()}
     for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))
     needs_rows["sample_weight"] = given.sample_weight is not None
@@ -444,14 +442,15 @@ def _content(
     after = () if comparison is None else comparison.tests
     present = {"recalibrated": comparison is not None, "segmented": segments is not None}
     settings.progress("verdict")
-    verdict = sources.answer_of(tests.rows[0], found.groups, segments, comparison, settings)
+    results = {"whole": tests.rows[0], "groups": found.groups, "segments": segments}
+    verdict = sources.answer_of(results, comparison, settings)
     settings.progress("estimates")
     asked: Any = source  # forecasts have numbers and scores of their own
     own = asked.estimates(tests) if not source.m else None
     numbers = tuple(own or estimates.collect_estimates(source, tests, profile))
     settings.progress("scores")
     own = asked.scores(tests) if not source.m else None
-    content = Content(
+    return Content(
         level=settings.level,
         profile=profile.key,
         adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, profile)),
@@ -466,8 +465,7 @@ def _content(
         comparison=comparison,
         methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **present)),
         **stated,
-    )
-    return content, outcomes
+    ), outcomes
 
 
 LABELS = {"where": "Worst place", "helps": "What helps", "detectable": "Power"}

@@ -52,15 +52,14 @@ def compare(
     with suppress(NotApplicable):
         helps = wording.recalibrated_in_words(best_of(found, rows, data), found.level)
     names = ("tests", "method", "n_fit", "n_held_out", "n_folds", "correction", "seed")
-    result = RecalibrationContent(
+    return RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
         readings=tuple(after_reading(row, found) for row, _ in outcomes),
         helps=helps,
         lens=next((test.lens for row in found.rows for test in row.tests), "strong"),
         left_out=(*left_out, *found.notes),
         **{name: getattr(found, name) for name in names},
-    )
-    return result, outcomes
+    ), outcomes
 
 
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:

@@ -18,7 +18,7 @@ from caltest.checks import check_choice
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT, test_calibration
 from caltest.htests import REGISTRY as TESTS
-from caltest.htests.asked import Asked, as_columns
+from caltest.htests.asked import Asked, as_columns, lies
 from caltest.htests.cells import CountedRows, Prepared, counted_rows
 from caltest.htests.combine import adjusted_rows
 from caltest.htests.places import CellSearch, RowSearch
@@ -28,6 +28,7 @@ from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
 from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
 from caltest.nulls.cluster import Clusters
 from caltest.nulls.exact import bind_cells
+from caltest.numerics.loops import blocks
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
 from caltest.reporting import content, reading
@@ -37,9 +38,8 @@ from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
 from caltest.results.verdict import Verdict, together
-from caltest.segments import SegmentsTest
 from caltest.sources import Cells, Counting
-from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
+from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
 from caltest.types import Floats, Ints
 from caltest.verdicts import adjusted_verdicts, verdict_of
@@ -177,12 +177,11 @@ class ReportedRows:
         """Whether all rows are alike; how many have a certain class, and how many an impossible."""
         probs, labels = self.predictions.probs, self.predictions.labels
         alike, certain, impossible = True, 0, 0
-        for rows in self._blocks():
+        for rows in blocks(self.n, BLOCK // self.m or 1):
             part = probs[rows]
             alike = alike and bool((part == probs[0]).all())
             certain += int(np.count_nonzero(part.max(axis=1) == 1))
-            seen = part[np.arange(len(part)), labels[rows]]
-            impossible += int(np.count_nonzero(seen == 0))
+            impossible += int((part[np.arange(len(part)), labels[rows]] == 0).sum())
         return alike, certain, impossible
 
     def score_sums(self) -> Iterator[tuple[str, Floats, float]]:
@@ -193,10 +192,9 @@ class ReportedRows:
         tuple
             Of accuracy, Brier score and log loss.
         """
-        weight = np.ones(self.n) if self.weight is None else self.weight
-        weight = weight / weight.sum()
+        weight = self.predictions.weights / self.predictions.weights.sum()
         out = np.zeros((3, 3))
-        for rows in self._blocks():
+        for rows in blocks(self.n, BLOCK // self.m or 1):
             probs, labels = self.predictions.probs[rows], self.predictions.labels[rows]
             right = np.zeros_like(probs)
             right[np.arange(len(probs)), probs.argmax(axis=1)] = 1.0
@@ -212,10 +210,6 @@ class ReportedRows:
         yield "accuracy", out[0], 1.0
         yield "Brier score", out[1], 2.0 * unit
         yield "log loss", out[2], np.inf
-
-    def _blocks(self) -> Iterator[slice]:
-        step = max(1, BLOCK // self.m)
-        return (slice(start, start + step) for start in range(0, self.n, step))
 
 
 def class_counts(names: Iterable[object], *columns: Iterable[Any]) -> tuple[ClassCount, ...]:
@@ -277,8 +271,7 @@ class ReportedCells:
         rows: list[HTest] = []
         for lens, entries in groupby(self.plan.entries, key=lambda entry: entry[1]):
             settings.progress(f"tests, lens {lens}")
-            found = self._run(self.whole, lens, [test for test, _ in entries], settings)
-            rows += found.rows if isinstance(found, HTestTable) else [found]
+            rows += self._run(self.whole, lens, [test for test, _ in entries], settings).tests
         if settings.correction == "joint" and len({row.lens for row in rows}) > 1:
             settings = replace(settings, correction="holm")  # each lens has redrawn its own events
         return table_of(rows, settings), []
@@ -394,20 +387,18 @@ def read_rows(
 
         predictions, logits = cast("Any", read_inputs(given))
     else:
-        found = given.rows()
-        if not isinstance(found, Predictions):
+        predictions, logits = cast("Any", given.rows()), None
+        if not isinstance(predictions, Predictions):
             from caltest.reporting.forecasts import ForecastRows
 
-            return ForecastRows(cast("Any", found), plan(cast("Any", found)))
-        predictions, logits = found, None
+            return ForecastRows(predictions, plan(predictions))
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)
     names = named_event(predictions.classes.tolist(), event)
     if names is not None:
-        predictions = Predictions.trusted(
-            predictions.probs, predictions.labels, np.array(names), like=predictions
-        )
+        found = predictions.probs, predictions.labels, np.array(names)
+        predictions = Predictions.trusted(*found, like=predictions)
     return ReportedRows(predictions, plan(predictions), logits, hashed)
 
 
@@ -477,8 +468,7 @@ def table_to_count(
         If cells are asked for, and with them something that needs the rows.
     """
     check_choice(engine, ENGINES, "engine")
-    alone = given.data if given.model is None else given.model if given.data is None else None
-    table = None if alone is None else source_of(alone)
+    table = lies(given)
     wanted = [name for name, value in needs_rows.items() if value]
     if engine == "cells" and table is None:
         rule = "engine='cells' takes a data frame, a lazy one, paths or an iterator of frames"
@@ -642,15 +632,8 @@ def measure_of(test: str | Measure) -> tuple[str, Measure]:
     return (test.key, test) if isinstance(test, Measure) else (test, TESTS[test].with_options({}))
 
 
-def answer_of(
-    first: HTest,
-    groups: HTestTable | None,
-    segments: SegmentsTest | None,
-    comparison: content.RecalibrationContent | None,
-    settings: Settings,
-) -> Verdict:
-    """Return the verdict that `caltest.verdict` gives for the same questions."""
-    found: dict[str, Any] = {"whole": first, "groups": groups, "segments": segments}
+def answer_of(found: Mapping[str, Any], comparison: Any, settings: Settings) -> Verdict:
+    """Return the verdict that `caltest.verdict` gives for the same questions, if asked."""
     results = [(name, one) for name, one in found.items() if one is not None]
     if comparison is not None:
         return together(adjusted_verdicts(results), comparison.helps)

@@ -52,7 +52,7 @@ def judged(search: Search, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
     for (a, first, stop, kind, name, part), pvalue in zip(named, adjusted.tolist(), strict=True):
         aspect = search.aspects[a]
         gap = search.gap(aspect.between(first, stop), aspect.inside(first, stop))
-        places.append(place_of(gap, kind, name, part=part, pvalue=pvalue))
+        places.append(place_of(gap, kind, name, part, pvalue))
     return ranked(places)
 
 
@@ -98,9 +98,7 @@ def range_names(ends: Sequence[float]) -> tuple[str, ...]:
     return (f"up to {percent(ends[1])} %", *inner, f"above {percent(ends[-2])} %")
 
 
-def place_of(
-    found: Gap, kind: str, name: str, *, part: str = "", pvalue: float | None = None
-) -> Place:
+def place_of(found: Gap, kind: str, name: str, part: str, pvalue: float) -> Place:
     """Return a gap under the name that it has on the page."""
     measured = {field.name: getattr(found, field.name) for field in fields(Gap)}
     return Place(**measured | {"kind": kind, "name": name, "part": part, "pvalue": pvalue})
@@ -118,7 +116,7 @@ def group_places(table: HTestTable) -> tuple[Place, ...]:
         worst, part = worst_range(row), "" if row.size.is_clear else row.finding
         if worst is not None:
             part = f"{worst.name} too {'high' if worst.gap < 0 else 'low'}"
-        places.append(place_of(row.size, "group", str(row.group), part=part, pvalue=adjusted))
+        places.append(place_of(row.size, "group", str(row.group), part, adjusted))
     return tuple(places)
 
 

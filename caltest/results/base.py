@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record")
 RULE = "json"  # key of the metadata of a field that JSON has not always
-NEVER, IF_GIVEN, IF_ASKED, NULL_UNLESS_ASKED = (
-    {RULE: rule} for rule in ("never", "if given", "if asked", "null unless asked")
-)
+RULES = ("never", "if given", "if asked", "null unless asked")
+NEVER, IF_GIVEN, IF_ASKED, NULL_UNLESS_ASKED = ({RULE: rule} for rule in RULES)
 LATE = {"Gap": "caltest.measures.gap", "HTestTable": "caltest.results.table"}
 
 

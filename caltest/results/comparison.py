@@ -14,10 +14,9 @@ from caltest.results.base import NEVER, Settled, Summary, Table
 from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
+from caltest.types import Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.comparison import OutOfFold
 
     Maps: TypeAlias = "CalibratorComparison | OutOfFold"

@@ -18,11 +18,9 @@ from caltest.numerics.loops import threads
 from caltest.render import Sheet, number
 from caltest.results import sheets
 from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Result, Summary, given, plain
-from caltest.types import Floats
+from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.intervals.base import Exact
     from caltest.lenses import Lens
     from caltest.measures import Measure
@@ -312,8 +310,7 @@ class HTest(Result):
         measure, least, largest, resamples = held.measure, -math.inf, math.inf, False
         draws_none = rng is None or self.counts is not None
         seed: int = getattr(held, "seed", 0) if draws_none else checks.check_seed(rng)
-        draws = Draws(n_resamples, seed)
-        asked: Any = {"level": level, "method": method, "draws": draws}
+        asked: Any = {"level": level, "method": method, "draws": Draws(n_resamples, seed)}
         with threads(checks.check_jobs(n_jobs)):
             if self.counts is not None:
                 ends = _ends_of_grade(self.counts, level, method)
@@ -528,7 +525,7 @@ class Interval(Result):
 
 def _ends_of_rows(
     test: HTest,
-    evidence: Evidence,
+    held: Evidence,
     seen: Predictions,
     *,
     level: float,
@@ -542,12 +539,12 @@ def _ends_of_rows(
     """
     from caltest.intervals import base, choose
 
-    measure, clustered = evidence.measure, seen.has_dependence
+    measure, clustered = held.measure, seen.has_dependence
     chosen = choose(measure, "cluster" if clustered and method is None else method)
     ends = chosen.compute(measure, seen, level, draws)
     if chosen.key == "cluster":  # it agrees with its own null
         return ends, chosen.resamples
-    own = draws._replace(seed=evidence.seed)
+    own = draws._replace(seed=held.seed)
     exact = _printed(test, level) if test.null == measure.nulls[0] else None
     exact = exact or base.exact_test(measure, seen, own)
     if exact is not None:
@@ -644,7 +641,7 @@ class Evidence:
             pickle.dumps((self.measure, self.lens))
         except (pickle.PicklingError, AttributeError, TypeError):
             # A lambda in a lens or a kernel: the numbers of the result travel without it.
-            return _none, ()
+            return type(None), ()
         return Evidence, (self.measure, self.lens, self.predictions, self.seed)
 
 
@@ -685,10 +682,6 @@ class GradeCounts:
     measure: Measure
     defaults: int
     n: int
-
-
-def _none() -> None:
-    """Stand for evidence that could not be pickled."""
 
 
 def required(evidence: Evidence | None, question: str) -> Evidence:

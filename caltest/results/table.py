@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from caltest.errors import invalid
 from caltest.results import sheets, wording
 from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
-from caltest.types import Flags, Floats, Ints
+from caltest.types import Axes, Flags, Floats, Ints
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
@@ -104,8 +102,7 @@ class HTestTable(Table[HTest]):
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
-        pvalues = read_only(np.array([row.pvalue for row in self.rows]))
-        object.__setattr__(self, "pvalues", pvalues)
+        object.__setattr__(self, "pvalues", read_only(np.array([row.pvalue for row in self.rows])))
         object.__setattr__(self, "pvalue", wording.pvalue_of_table(self))
 
     @property
@@ -236,8 +233,7 @@ class HTestTable(Table[HTest]):
 
     def _columns(self) -> Sequence[dict[str, Any]]:
         """Return one dictionary per test; those of groups keep the types of their columns."""
-        adjusted = self.adjusted.tolist()
-        records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
+        records = list(map(record, self.rows, self.adjusted.tolist()))
         for values, row in zip(records, self.rows, strict=True):
             values |= {name: plain(row.parameters.get(name)) for name in self.columns}
         for values, size in zip(records, self.group_sizes, strict=False):
@@ -282,11 +278,7 @@ class GroupRows(Sequence[HTest]):
     def __len__(self) -> int:
         return self.test.sizes.size
 
-    @overload
-    def __getitem__(self, index: int) -> HTest: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[HTest, ...]: ...
-    def __getitem__(self, index: int | slice) -> HTest | tuple[HTest, ...]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(self[g] for g in range(len(self))[index])
         test, g = self.test, range(len(self))[index]

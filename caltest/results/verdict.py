@@ -17,11 +17,9 @@ from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required
 from caltest.results.sheets import sizes_in_words
-from caltest.types import Floats, Labels, Singles
+from caltest.types import Axes, Floats, Labels, Singles
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.gap import Gap
     from caltest.results.htest import HTest
     from caltest.results.table import HTestTable
@@ -425,9 +423,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     return tuple(found)
 
 
-def _of_forecasts(
-    seen: Any, bound: Any, uniform: Singles, found_in: Callable[[Any], float]
-) -> Iterator[Detectable]:
+def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Iterator[Detectable]:
     """Yield the smallest factor of the spread, and the smallest shift, that are found.
 
     See `moved`.

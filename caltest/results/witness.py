@@ -14,11 +14,9 @@ from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
 from caltest.render import Sheet, number
 from caltest.results.base import Printable, plain
-from caltest.types import Floats
+from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.measures.kernel.witness import Embedding, GapCurve
     from caltest.predictions import Predictions
 
@@ -243,14 +241,12 @@ class Witness(Printable):
             Those with rows; their contributions add up to `skce`.
         """
         check_integer(bins, "bins")
-        predictions, parts = self._embedding.predictions, self._embedding.contributions
-        classes = range(predictions.m)
-        if predictions.m == 2:
+        data, parts = self._embedding.predictions, self._embedding.contributions
+        classes = range(data.m)
+        if data.m == 2:
             classes, parts = range(1, 2), parts.sum(axis=1, keepdims=True) * [1, 1]
         weight = self._embedding.weight
-        found = [
-            one for k in classes for one in _regions_of(predictions, weight, parts[:, k], k, bins)
-        ]
+        found = [one for k in classes for one in _regions_of(data, weight, parts[:, k], k, bins)]
         return tuple(sorted(found, key=lambda region: -region.contribution))
 
     def by_class(self) -> tuple[Region, ...]:

@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from caltest.render import number
 
 if TYPE_CHECKING:
-    from caltest.comparison.out_of_fold import BestMap, Choice
+    from caltest.comparison.out_of_fold import BestMap
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
     from caltest.results import GroupsTest, HTest, HTestTable, Interval
@@ -438,7 +438,7 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(choice: Choice, m: int, rows: str = "", *, command: bool = False) -> str:
+def remedy_in_words(choice: BestMap, m: int, rows: str = "", *, command: bool = False) -> str:
     """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
     key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
     given = given if m else "forecasts"
@@ -483,7 +483,7 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
 
 
-def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
+def _gain_in_words(best: BestMap, more: str = "") -> str:
     """The held-out score with a map, and how much better it is with its interval."""
     low, high = sorted((-best.low, -best.high))
     width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not shown as 0
@@ -528,35 +528,21 @@ SVG = """\
 """
 
 
-class Badge(NamedTuple):
-    """What a badge says: to the left, to the right, and in which color."""
-
-    label: str
-    message: str
-    color: str
-
-    def to_json(self) -> str:
-        """Return the JSON that https://shields.io/badges/endpoint-badge reads."""
-        return json.dumps({"schemaVersion": 1, **self._asdict()}) + "\n"
-
-    def to_svg(self) -> str:
-        """Return the picture, 20 pixels high."""
-        left, right = (round(LETTER * len(text)) for text in self[:2])
-        label, message = escape(self.label), escape(self.message)
-        sizes: dict[str, object] = {"left": left, "right": right, "all": left + right + 20}
-        sizes |= {"cut": left + 7, "start": left + 15, "fill": COLORS[self.color]}
-        return SVG.format(text=f"{label}: {message}", label=label, message=message, **sizes)
-
-
-def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
+def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, form: str) -> str:
     """Return the badge of a result.
+
+    Parameters
+    ----------
+    form : {"json", "svg"}
+        As JSON that https://shields.io/badges/endpoint-badge reads, or a picture 20 pixels high.
 
     Examples
     --------
+    >>> import json
     >>> import caltest as ct
     >>> from caltest.results.wording import badge
     >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
-    >>> badge(result).message
+    >>> json.loads(badge(result, "json"))["message"]
     'no evidence against (p = 0.78)'
     """
     rows, p = result.tests, result.pvalue
@@ -571,4 +557,11 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     elif key.endswith("evidence"):
         key += " against"
     color = "lightgrey" if key == "too few rows" else color
-    return Badge("calibration", f"{key} (p {short(p)})", color)
+    said = {"label": "calibration", "message": f"{key} (p {short(p)})"}
+    if form == "json":
+        return json.dumps({"schemaVersion": 1, **said, "color": color}) + "\n"
+    left, right = (round(LETTER * len(text)) for text in said.values())
+    sizes = {"left": left, "right": right, "all": left + right + 20}
+    sizes |= {"cut": left + 7, "start": left + 15}
+    words = {name: escape(text) for name, text in said.items()}
+    return SVG.format(text=": ".join(words.values()), fill=COLORS[color], **words, **sizes)

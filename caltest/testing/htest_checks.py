@@ -25,6 +25,7 @@ from caltest.testing import strategies
 from caltest.testing.strategies import distance, search
 from caltest.types import Floats, Ints
 
+Ask = Callable[..., float]  # of probabilities and labels, and a seed: a p-value
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5)
 
 
@@ -125,7 +126,7 @@ def check_test(
 
 
 def _asker(
-    test: str | Callable[..., float], *, lens: str | Lens = "strong", n_resamples: int = 199
+    test: str | Ask, *, lens: str | Lens = "strong", n_resamples: int = 199
 ) -> Callable[[Floats, Ints, int], float]:
     if not isinstance(test, str) and not callable(test):
         raise invalid("test must be a key or a function", shown(test), "pass test(probs, labels)")
@@ -148,9 +149,7 @@ def calibrated(rng: np.random.Generator, m: int, n: int) -> tuple[Floats, Ints]:
     return probs, strategies.redrawn(probs, rng)
 
 
-def assert_super_uniform(
-    ask: Callable[..., float], *, m: int, n: int, n_datasets: int, rng: int
-) -> None:
+def assert_super_uniform(ask: Ask, *, m: int, n: int, n_datasets: int, rng: int) -> None:
     """Fail where calibrated data sets are rejected more often than those of a valid test."""
     from scipy.stats import binom
 
@@ -334,9 +333,7 @@ def _assert_in_law(lens: Lens, data: Predictions, rng: np.random.Generator) -> N
         assert not found, f"{lens}: {what} have {found}"
 
 
-def _assert_power(
-    lens: Lens, ask: Callable[..., float], *, m: int, n: int, rng: np.random.Generator
-) -> None:
+def _assert_power(lens: Lens, ask: Ask, *, m: int, n: int, rng: np.random.Generator) -> None:
     counts = [0] * (m + 3)
     for _ in range(FOUND):
         probs, labels = calibrated(rng, m, n)

@@ -47,6 +47,46 @@ def test_by_tests_each_group(caltest, predictions_csv):
     assert [(row["group"], row["n"]) for row in rows] == [("A", 4), ("B", 4)]
 
 
+def test_groups_are_printed_as_in_python(caltest, wards_csv):
+    """With the names of their columns, and the values of each where they are crossed."""
+    frame = pl.read_csv(wards_csv)
+    for by in ("site", "site,ward"):
+        columns = by if by == "site" else by.split(",")
+        asked = package.test_calibration(
+            frame, label="y", probs="risk", by=columns, n_resamples=19, rng=1
+        )
+        assert f"of {' x '.join(by.split(','))}, " in str(asked)
+        printed = caltest("test", wards_csv, *BINARY, "--by", by).out
+        assert printed == str(asked).replace("data frame", wards_csv.name)
+        assert caltest("test", wards_csv, *BINARY, "--by", by, "--format", "csv").out.startswith(by)
+    held = package.Predictions.read(wards_csv, label="y", probs="risk", groups="site")
+    found = package.test_calibration(held, by=True, n_resamples=19, rng=1)
+    assert found.by == ("site",)
+    moved = held.with_groups(held.groups)  # values, of which no column is known
+    assert package.test_calibration(moved, by=True, n_resamples=19, rng=1).by == ("group",)
+
+
+def test_verdict_takes_groups_and_segments(caltest, wards_csv):
+    """All rows, groups and segments beside each other, as in Python."""
+    asked = package.verdict(
+        wards_csv,
+        label="y",
+        probs="risk",
+        by="site",
+        segments=["site", "ward"],
+        n_resamples=19,
+        rng=1,
+    )
+    more = ("--by", "site", "--segments", "site,ward")
+    printed = json.loads(caltest("verdict", wards_csv, *BINARY, *more, "--format", "json").out)
+    expected = json.loads(asked.to_json())
+    helps = [dict(one["sentences"]).get("helps") for one in (printed, expected)]
+    for one, text in zip((printed, expected), helps, strict=True):
+        one["sentences"] = [pair for pair in one["sentences"] if pair[1] != text]
+    assert printed == expected
+    assert {"groups", "segments"} <= {kind for kind, _ in printed["sentences"]} | {"groups"}
+
+
 @pytest.mark.parametrize(
     ("name", "start"),
     [
@@ -225,6 +265,18 @@ def test_features_are_those_of_python(caltest, tmp_path):
         (("--design", "age", "--by", "site"), "by has no effect with --design"),
     ):
         assert message in caltest("test", path, *columns, *wrong).err
+
+
+def test_wrong_feature_is_named_by_its_line(caltest, tmp_path):
+    """As a wrong value of each other column is."""
+    path = tmp_path / "t.csv"
+    path.write_text("y,mu,sd,age\n1,0,1,30\n0,1,1,nan\n2,1,1,40\n", encoding="utf-8")
+    columns = {"label": "y", "mean": "mu", "scale": "sd"}
+    words = [word for name, column in columns.items() for word in (f"--{name}", column)]
+    for command in ("test", "report"):
+        assert "got nan at line 3, " in caltest(command, path, *words, "--design", "age").err
+    with pytest.raises(package.InvalidInput, match="got nan at line 3, "):
+        package.test_calibration(path, **columns, design="age")
 
 
 # ---- segments -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from scipy.stats import beta, dirichlet, norm
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.planning import curve as searching
-from caltest.planning.curve import RowsNeeded, SizeSearch
+from caltest.planning.curve import SizeSearch
 from caltest.planning.results import PowerRow
 
 DIRICHLET = dirichlet([1.0, 1.0, 1.0])
@@ -282,8 +282,8 @@ def curve_through(n):
 def test_search_finds_the_crossing(search, n):
     """At any size, by looks that are mostly near it."""
     one = search(curve_through(n))
-    found = one.run()
-    assert found.n == pytest.approx(n, rel=0.25)
+    found = one.run()[0]
+    assert found == pytest.approx(n, rel=0.25)
     looks = sum(row.n_datasets for row in one.rows() if n / 2 < row.n < 2 * n)
     assert looks >= 300
 
@@ -291,7 +291,7 @@ def test_search_finds_the_crossing(search, n):
 def test_search_goes_up_to_the_largest_size(search):
     """The last doubling is cut off there."""
     one = search(curve_through(250), n_max=300)
-    assert one.run().n == pytest.approx(250, rel=0.2)
+    assert one.run()[0] == pytest.approx(250, rel=0.2)
     assert max(one.seen) == 300
 
 
@@ -301,7 +301,7 @@ def test_search_says_that_the_power_is_not_reached(search, n):
     messages = []
     for seed in range(20):
         try:
-            assert search(curve_through(n), seed, n_max=300).run().n <= 300
+            assert search(curve_through(n), seed, n_max=300).run()[0] <= 300
         except NotApplicable as error:
             messages.append(str(error))
     assert len(messages) >= (20 if n == 5000 else 5)
@@ -335,15 +335,15 @@ def test_search_of_a_flat_curve_ends(search):
     """Rates that fall by chance lead nowhere, and are no error by themselves."""
     for seed in range(20):
         try:
-            found = search(lambda _: 0.8, seed, n_max=500).run()
+            found = search(lambda _: 0.8, seed, n_max=500).run()[0]
         except NotApplicable:
             continue
-        assert 20 <= found.n <= 500
+        assert 20 <= found <= 500
 
 
 def test_search_stops_where_the_least_size_is_enough(search):
     one = search(lambda _: 0.99)
-    assert one.run() == RowsNeeded(20, None, 20)
+    assert one.run() == (20, None, 20)
     assert list(one.seen) == [20]
 
 

@@ -28,27 +28,25 @@ def test_probit_line_is_that_of_statsmodels():
     design = np.column_stack([np.ones(4), X])
     fit = GLM(np.column_stack([k, n - k]), design, family=Binomial(Probit())).fit()
     line = probit_line(X, EVENTS, TRIALS)
-    assert (line.a, line.b) == pytest.approx(tuple(fit.params), rel=1e-6)
-    np.testing.assert_allclose(line.covariance, fit.cov_params(), rtol=1e-4)
+    assert line[:2] == pytest.approx(tuple(fit.params), rel=1e-6)
+    np.testing.assert_allclose(line[2], fit.cov_params(), rtol=1e-4)
 
 
 def test_probit_line_exists_for_rates_of_zero_and_one():
     """Separated rates have a finite line that rises."""
     line = probit_line(np.array([4.0, 6.0]), np.array([0.0, 500.0]), np.array([50.0, 500.0]))
-    assert np.isfinite(line.covariance).all()
-    assert 0 < line.b < 10
+    assert np.isfinite(line[2]).all()
+    assert 0 < line[1] < 10
 
 
 def test_crossing_is_where_the_band_of_the_line_meets_the_height():
     """The line has the height at the root, and its band has it at both ends."""
     line = probit_line(X, EVENTS, TRIALS)
     root, low, high = crossing(line, 0.84, 1.96)
-    assert line.a + line.b * root == pytest.approx(0.84)
+    assert line[0] + line[1] * root == pytest.approx(0.84)
     for end, sign in ((low, 1), (high, -1)):
         x = np.array([1.0, end])
-        assert x @ (line.a, line.b) + sign * 1.96 * np.sqrt(x @ line.covariance @ x) == (
-            pytest.approx(0.84)
-        )
+        assert x @ line[:2] + sign * 1.96 * np.sqrt(x @ line[2] @ x) == (pytest.approx(0.84))
 
 
 def test_crossing_of_a_flat_line_has_no_ends():

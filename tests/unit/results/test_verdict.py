@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 import caltest as ct
-from caltest.comparison.out_of_fold import Choice
+from caltest.comparison import BestMap
 from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 from caltest.results import wording
 from caltest.results.verdict import detectable
@@ -237,7 +237,7 @@ def test_slope_below_zero_is_the_wrong_way_round():
 
 def test_gain_that_is_clear_does_not_end_at_zero():
     """The near end of its interval has digits of its own."""
-    gain = Choice(
+    gain = BestMap(
         name="platt",
         calibrator=ct.calibrators.PlattScaling(),
         score="log loss",
