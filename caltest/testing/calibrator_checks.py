@@ -7,7 +7,6 @@ import json
 import pickle
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,53 +24,14 @@ from caltest.types import Floats
 MOST_FITTED = 10  # rows of a set that a calibrator is fitted to, and that a failure prints
 LARGE = 3000  # rows of a sample on which a fitted map is near the identity
 NEAR = 0.05  # the mean change of a probability that is near enough
+# Properties that hold for the calibrators that declare them.
+DECLARED = ("equivariant", "accuracy", "ranking", "log-loss")
 
 
-@dataclass(frozen=True)
-class CheckContext:
-    """What a property is checked on.
-
-    Attributes
-    ----------
-    subject : object
-        A calibrator or a test.
-    m : int
-        The number of classes.
-    atol : float
-        How far apart equal probabilities may be.
-    rng : int
-        The seed.
-    """
-
-    subject: Any
-    m: int
-    atol: float
-    rng: int
-
-
-@dataclass(frozen=True)
-class Property:
-    """A property, and whether it holds for those only that declare it.
-
-    Attributes
-    ----------
-    check : callable
-        `check(context, **drawn)` asserts it; the names of its arguments say what is drawn.
-    declared : bool
-        Whether it must be declared.
-    zeros : bool
-        Whether it holds for maps that were fitted to probabilities of 0 as well.
-    """
-
-    check: Callable[..., None]
-    declared: bool = False
-    zeros: bool = False
-
-    @property
-    def claim(self) -> str:
-        """What holds, in words: those of the docstring."""
-        words = str(self.check.__doc__)
-        return words[0].lower() + words[1:].rstrip(".")
+def claim_of(check: Callable[..., None]) -> str:
+    """Return what a property says, in words: those of its docstring."""
+    words = str(check.__doc__)
+    return words[0].lower() + words[1:].rstrip(".")
 
 
 def check_calibrator(
@@ -128,9 +88,8 @@ def check_calibrator(
     ...     ct.calibrators.TemperatureScaling(), declares=declares, examples=5
     ... )
     """
-    optional = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
     for name in declares:
-        checks.check_choice(name, optional, "declares")
+        checks.check_choice(name, DECLARED, "declares")
     known = CALIBRATOR_PROPERTIES
     fit = getattr(calibrator, "fit", None)
     able = {
@@ -138,31 +97,37 @@ def check_calibrator(
         "json": hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict"),
     }
     if properties is None:
-        declared = {name: not one.declared or name in declares for name, one in known.items()}
+        declared = {name: name not in DECLARED or name in declares for name in known}
         properties = [name for name, holds in (declared | able).items() if holds]
-    for chosen in [known[checks.check_choice(name, known, "properties")] for name in properties]:
+    for check in [known[checks.check_choice(name, known, "properties")] for name in properties]:
         for m in n_classes:
-            _check(chosen, CheckContext(calibrator, m, atol, rng), examples)
+            given = {"calibrator": calibrator, "m": m, "atol": atol}
+            _check(check, given, m=m, examples=examples, rng=rng)
 
 
-def _check(chosen: Property, context: CheckContext, examples: int) -> None:
-    m = context.m
+def _check(
+    check: Callable[..., None], given: dict[str, Any], *, m: int, examples: int, rng: int
+) -> None:
+    """Search for a counterexample; the names of the arguments say what is given, and drawn."""
+    data = fitting_data(m)
     drawn = {
-        "data": fitting_data(m) | fitting_data(m, zeros=True) if chosen.zeros else fitting_data(m),
+        "data": data | fitting_data(m, zeros=True) if check is stays_on_the_simplex else data,
         "probs": strategies.probs(m=m),
         "times": st.lists(st.integers(1, 3), min_size=1, max_size=MOST_FITTED),
         "order": st.permutations(range(m)),
         "sample": st.integers(0, 1),
     }
-    arguments = {name: drawn[name] for name in [*inspect.signature(chosen.check).parameters][1:]}
+    names = inspect.signature(check).parameters
+    arguments = {name: drawn[name] for name in names if name in drawn}
+    fixed = {name: given[name] for name in names if name in given}
 
     def asserted(**values: Any) -> None:
-        chosen.check(context, **values)
+        check(**fixed, **values)
 
-    asserted.__name__ = chosen.check.__name__  # that a failure prints
-    broken = f"broken for {m} classes: {chosen.claim}"
+    asserted.__name__ = check.__name__  # that a failure prints
+    broken = f"broken for {m} classes: {claim_of(check)}"
     try:
-        search(asserted, arguments, examples=examples, rng=context.rng)
+        search(asserted, arguments, examples=examples, rng=rng)
     except AssertionError as error:
         error.add_note(broken)
         raise
@@ -202,9 +167,9 @@ def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions
     return strategies.generated(p, draw(strategies.labels(len(p), m, every=True)))
 
 
-def stays_on_the_simplex(context: CheckContext, data: Predictions, probs: Floats) -> None:
+def stays_on_the_simplex(calibrator: Any, data: Predictions, probs: Floats) -> None:
     """Its rows are probabilities, whatever it is given."""
-    out = _calibrated(_fitted(context.subject, data), probs)
+    out = _calibrated(_fitted(calibrator, data), probs)
     assert out.shape == probs.shape
     assert np.isfinite(out).all()
     assert out.min() >= 0
@@ -212,108 +177,110 @@ def stays_on_the_simplex(context: CheckContext, data: Predictions, probs: Floats
     assert (np.abs(out.sum(axis=1) - 1) <= 1e-9 + 2 * given).all()
 
 
-def leaves_its_inputs_alone(context: CheckContext, data: Predictions) -> None:
+def leaves_its_inputs_alone(calibrator: Any, data: Predictions) -> None:
     """It changes none of its inputs."""
     probs, labels = data.probs.copy(), data.labels.copy()
-    fitted = _fitted(context.subject, data)
+    fitted = _fitted(calibrator, data)
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        clone(context.subject, safe=False).fit(probs, labels)
+        clone(calibrator, safe=False).fit(probs, labels)
         (fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.transform)(probs)
     np.testing.assert_array_equal(probs, data.probs)
     np.testing.assert_array_equal(labels, data.labels)
 
 
-def fits_the_same_map_again(context: CheckContext, data: Predictions, probs: Floats) -> None:
+def fits_the_same_map_again(calibrator: Any, data: Predictions, probs: Floats) -> None:
     """Fitted again to the same data it is the same map."""
-    first, second = (_calibrated(_fitted(context.subject, data), probs) for _ in range(2))
+    first, second = (_calibrated(_fitted(calibrator, data), probs) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
-def is_the_same_after_pickling(context: CheckContext, data: Predictions, probs: Floats) -> None:
+def is_the_same_after_pickling(calibrator: Any, data: Predictions, probs: Floats) -> None:
     """It is the same to the last bit after pickling."""
-    fitted = _fitted(context.subject, data)
+    fitted = _fitted(calibrator, data)
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301, what was written just now
     np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
 
 
-def is_the_same_after_json(context: CheckContext, data: Predictions, probs: Floats) -> None:
+def is_the_same_after_json(calibrator: Any, data: Predictions, probs: Floats) -> None:
     """It is the same to the last bit after JSON."""
-    fitted = _fitted(context.subject, data)
+    fitted = _fitted(calibrator, data)
     again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict())))
     np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
 
 
 def counts_weights_as_repeated_rows(
-    context: CheckContext, data: Predictions, times: list[int]
+    calibrator: Any, data: Predictions, times: list[int], atol: float
 ) -> None:
     """An integer weight counts as that many rows."""
     repeats = np.resize(times, data.n)
-    fitted = _fitted(context.subject, data, repeats.astype(float))
+    fitted = _fitted(calibrator, data, repeats.astype(float))
     rows = np.repeat(np.arange(data.n), repeats)
     again = strategies.generated(data.probs[rows], data.labels[rows])
-    expected = _calibrated(_fitted(context.subject, again), data.probs)
-    assert distance(_calibrated(fitted, data.probs), expected) <= context.atol
+    expected = _calibrated(_fitted(calibrator, again), data.probs)
+    assert distance(_calibrated(fitted, data.probs), expected) <= atol
 
 
 def does_not_see_the_order_of_classes(
-    context: CheckContext, data: Predictions, order: list[int]
+    calibrator: Any, data: Predictions, order: list[int], atol: float
 ) -> None:
     """Classes in another order give the same map."""
     columns = np.array(order)
     moved = strategies.generated(data.probs[:, columns], np.argsort(columns)[data.labels])
-    out = _calibrated(_fitted(context.subject, data), data.probs)
-    again = _calibrated(_fitted(context.subject, moved), moved.probs)
-    assert distance(again, out[:, columns]) <= context.atol
+    out = _calibrated(_fitted(calibrator, data), data.probs)
+    again = _calibrated(_fitted(calibrator, moved), moved.probs)
+    assert distance(again, out[:, columns]) <= atol
 
 
-def keeps_the_class_it_predicts(context: CheckContext, data: Predictions, probs: Floats) -> None:
+def keeps_the_class_it_predicts(
+    calibrator: Any, data: Predictions, probs: Floats, atol: float
+) -> None:
     """The class it predicts stays."""
-    out = _calibrated(_fitted(context.subject, data), probs)
+    out = _calibrated(_fitted(calibrator, data), probs)
     largest = out[np.arange(len(out)), probs.argmax(axis=1)]
-    assert (largest >= out.max(axis=1) - context.atol).all()
+    assert (largest >= out.max(axis=1) - atol).all()
 
 
-def keeps_the_ranking(context: CheckContext, data: Predictions, probs: Floats) -> None:
+def keeps_the_ranking(calibrator: Any, data: Predictions, probs: Floats, atol: float) -> None:
     """The ranking stays."""
-    out = _calibrated(_fitted(context.subject, data), probs)
-    if context.m == 2:
+    out = _calibrated(_fitted(calibrator, data), probs)
+    if probs.shape[1] == 2:
         probs, out = probs[:, 1:].T, out[:, 1:].T  # of the rows, where there are two classes
     order = np.argsort(probs, axis=1, kind="stable")
     before = np.diff(np.take_along_axis(probs, order, axis=1), axis=1)
     after = np.diff(np.take_along_axis(out, order, axis=1), axis=1)
-    assert (after[before > 0] >= -context.atol).all()
+    assert (after[before > 0] >= -atol).all()
 
 
-def is_no_worse_than_the_identity(context: CheckContext, data: Predictions) -> None:
+def is_no_worse_than_the_identity(calibrator: Any, data: Predictions, atol: float) -> None:
     """On its fitting data the log loss is no worse than that of the identity."""
-    out = _calibrated(_fitted(context.subject, data), data.probs)
+    out = _calibrated(_fitted(calibrator, data), data.probs)
     rows = np.arange(data.n)
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = (-np.log(p[rows, data.labels]).mean() for p in (data.probs, out))
-    assert after <= before + context.atol
+    assert after <= before + atol
 
 
-def hardly_changes_what_is_calibrated(context: CheckContext, sample: int) -> None:
+def hardly_changes_what_is_calibrated(calibrator: Any, sample: int, m: int) -> None:
     """Of calibrated predictions it makes about the same."""
     rng = np.random.default_rng(sample)
-    probs = rng.dirichlet(np.ones(context.m), LARGE)
+    probs = rng.dirichlet(np.ones(m), LARGE)
     labels = strategies.redrawn(probs, rng)
-    once = _calibrated(_fitted(context.subject, strategies.generated(probs, labels)), probs)
+    once = _calibrated(_fitted(calibrator, strategies.generated(probs, labels)), probs)
     assert np.abs(once - probs).mean() <= NEAR
-    twice = _calibrated(_fitted(context.subject, strategies.generated(once, labels)), once)
+    twice = _calibrated(_fitted(calibrator, strategies.generated(once, labels)), once)
     assert np.abs(twice - once).mean() <= NEAR
 
 
-CALIBRATOR_PROPERTIES = {
-    "simplex": Property(stays_on_the_simplex, zeros=True),
-    "inputs": Property(leaves_its_inputs_alone),
-    "repeats": Property(fits_the_same_map_again),
-    "pickle": Property(is_the_same_after_pickling),
-    "json": Property(is_the_same_after_json),
-    "weights": Property(counts_weights_as_repeated_rows),
-    "equivariant": Property(does_not_see_the_order_of_classes, declared=True),
-    "accuracy": Property(keeps_the_class_it_predicts, declared=True),
-    "ranking": Property(keeps_the_ranking, declared=True),
-    "log-loss": Property(is_no_worse_than_the_identity, declared=True),
-    "near-identity": Property(hardly_changes_what_is_calibrated),
+CALIBRATOR_PROPERTIES: dict[str, Callable[..., None]] = {
+    "simplex": stays_on_the_simplex,
+    "inputs": leaves_its_inputs_alone,
+    "repeats": fits_the_same_map_again,
+    "pickle": is_the_same_after_pickling,
+    "json": is_the_same_after_json,
+    "weights": counts_weights_as_repeated_rows,
+    "equivariant": does_not_see_the_order_of_classes,
+    "accuracy": keeps_the_class_it_predicts,
+    "ranking": keeps_the_ranking,
+    "log-loss": is_no_worse_than_the_identity,
+    "near-identity": hardly_changes_what_is_calibrated,
 }
