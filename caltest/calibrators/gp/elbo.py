@@ -139,37 +139,19 @@ class GPScores:
         return [self.rows(some) for some in blocks(n, max(1, points // K))]
 
 
-@dataclass
-class BlockSums:
-    """Sums over rows of a block; what is 0 is not there.
+# Sums over the rows of a block:
+# value : the expected log likelihood
+# mean, variance : its derivatives by the mean and the variance of f on the grid, (G,)
+# outer : sum_i w_i T_i (W_i' sigma_i)' with T_i = A_G W_i' sigma_i, (M, G)
+# inner : sum_i w_i T_i T_i', (M, M)
+# kernel : the derivatives of what the grid does not hold by log variance, log scale, noise, (3,)
+# paths : the derivative by the paths on the grid, (G, S)
+BlockSums = dict[str, Any]
 
-    Attributes
-    ----------
-    value : float
-        The expected log likelihood.
-    mean, variance : (G,) array
-        Its derivatives by the mean and the variance of f on the grid.
-    outer : (M, G) array
-        sum_i w_i T_i (W_i' sigma_i)' with T_i = A_G W_i' sigma_i.
-    inner : (M, M) array
-        sum_i w_i T_i T_i'.
-    kernel : (3,) array
-        The derivatives of what the grid does not hold, by log variance, log scale and noise.
-    paths : (G, S) array
-        The derivative by the paths on the grid.
-    """
 
-    value: float
-    mean: Floats | float = 0.0
-    variance: Floats | float = 0.0
-    outer: Floats | float = 0.0
-    inner: Floats | float = 0.0
-    kernel: Floats | float = 0.0
-    paths: Floats | float = 0.0
-
-    def __add__(self, other: BlockSums) -> BlockSums:
-        """Add two blocks."""
-        return BlockSums(**{name: value + vars(other)[name] for name, value in vars(self).items()})
+def _added(one: BlockSums, other: BlockSums) -> BlockSums:
+    """Add two blocks."""
+    return {name: value + other[name] for name, value in one.items()}
 
 
 @dataclass(frozen=True)
@@ -234,7 +216,8 @@ class Evaluation:
     Attributes
     ----------
     value : float
-    gradient : Gradient
+    by_mean, by_root, by_inputs, by_kernel : (M,), (M, M), (M,) and (3,) arrays
+        Its derivatives by m, C, Z and (log variance, log scale, log noise).
     at : Projection
         Of q on the grid.
     density : (G,) array
@@ -244,10 +227,19 @@ class Evaluation:
     """
 
     value: float
-    gradient: process.Gradient
+    by_mean: Floats
+    by_root: Floats
+    by_inputs: Floats
+    by_kernel: Floats
     at: process.Projection
     density: Floats
     curvature: Floats
+
+
+def pack_gradient(q: process.LatentPosterior, found: Evaluation, root: Floats) -> Floats:
+    """Return the derivatives by the vector of `pack`."""
+    by_C = variational.unpack_root_back(variational.whiten(root, q.C), root.T @ found.by_root)
+    return np.concatenate([root.T @ found.by_mean, by_C, found.by_inputs, found.by_kernel])
 
 
 def bound(
@@ -286,7 +278,7 @@ def bound(
             blocks = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
             tasks = [(block, known, paths.classes, values) for block in blocks]
             parts = map_threads(_drawn_block, tasks, scores.n_jobs)
-        return _assemble(reduce(BlockSums.__add__, parts), known, back, share)
+        return _assemble(reduce(_added, parts), known, back, share)
 
 
 def _taylor_block(scores: GPScores, known: GridTables, stencil: Stencil | None) -> BlockSums:
@@ -301,14 +293,15 @@ def _taylor_block(scores: GPScores, known: GridTables, stencil: Stencil | None) 
         product, sums = _products(scores, known, stencil, sigma)
         by_variance = -0.5 * weight * sigma
     else:
-        product, sums = variance * sigma, BlockSums(0.0, kernel=np.zeros(3))
+        product, sums = variance * sigma, {"kernel": np.zeros(3)}
         by_variance = 0.5 * weight * (sigma - 1) * sigma
     noise = 0.5 * float(np.sum(weight * (sigma - 1) * sigma))
     value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
     mean, variance = (
         process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in (by_mean, by_variance)
     )
-    return sums + BlockSums(value, mean, variance, kernel=np.array([0.0, 0.0, noise]))
+    sums["kernel"][2] = noise
+    return {"value": value, "mean": mean, "variance": variance, **sums}
 
 
 def _products(
@@ -334,7 +327,7 @@ def _products(
     product += q.noise * sigma
     weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
-    return product, BlockSums(0.0, outer=weighted.T @ W, inner=weighted.T @ T, kernel=kernel)
+    return product, {"outer": weighted.T @ W, "inner": weighted.T @ T, "kernel": kernel}
 
 
 def _drawn_block(
@@ -349,7 +342,7 @@ def _drawn_block(
         value = monte_carlo(draws, scores.codes, scores.weight)
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
         out = process.scatter_draws(*stencil, draws.reshape(n * K, S), G)
-        return BlockSums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
+        return {"value": value, "kernel": np.array([0.0, 0.0, noise]), "paths": out}
     mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
     variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
@@ -357,7 +350,8 @@ def _drawn_block(
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
     sides = draws.sum(axis=2), by_variance
     mean, variance = (process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in sides)
-    return BlockSums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
+    kernel = np.array([0.0, 0.0, float(by_variance.sum())])
+    return {"value": value, "mean": mean, "variance": variance, "kernel": kernel}
 
 
 def _assemble(
@@ -366,18 +360,18 @@ def _assemble(
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at
     G = at.x.size
-    by_mean = np.broadcast_to(sums.mean, G) / share
-    by_variance = np.broadcast_to(sums.variance, G) / share
-    kernel = np.asarray(sums.kernel) / share
+    by_mean = np.broadcast_to(sums.get("mean", 0.0), G) / share
+    by_variance = np.broadcast_to(sums.get("variance", 0.0), G) / share
+    kernel = sums["kernel"] / share
     by_A, by_m, by_C = variational.marginals_back(at.A, q.m, q.C, by_mean, by_variance)
     # 1/2 sum_i w_i T_i' (C C' - I) T_i, T_i = A W_i' sigma_i
-    outer = np.broadcast_to(sums.outer, at.A.shape) / share
+    outer = np.broadcast_to(sums.get("outer", 0.0), at.A.shape) / share
     by_A = by_A + q.C @ (q.C.T @ outer) - outer
-    inner = np.broadcast_to(sums.inner, q.C.shape) / share
+    inner = np.broadcast_to(sums.get("inner", 0.0), q.C.shape) / share
     by_C = by_C + np.tril(inner @ q.C)
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
     if back is not None:
-        by_paths = back(np.asarray(sums.paths) / share)
+        by_paths = back(sums["paths"] / share)
         sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), by_paths, strict=True)
         by_A, by_m, by_C, by_L, by_Z, kernel = (mine + theirs for mine, theirs in sides)
     more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
@@ -393,7 +387,7 @@ def _assemble(
     ]
     penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
     by_m, by_C = by_m - by_m_penalty, by_C - by_C_penalty
-    gradient = process.Gradient(by_m, by_C, by_Z, np.array(log_kernel))
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
-    return Evaluation(sums.value / share - penalty, gradient, at, density, H)
+    value = sums["value"] / share - penalty
+    return Evaluation(value, by_m, by_C, by_Z, np.array(log_kernel), at, density, H)

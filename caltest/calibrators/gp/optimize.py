@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from caltest.calibrators.gp import process
-from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils
+from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils, pack_gradient
 from caltest.calibrators.gp.process import LatentPosterior, Paths
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
@@ -128,7 +128,7 @@ class Ridge:
         self.q, self.last = ascend(self.scores, new)
         if self.last.value > self.best[0]:
             self.best = (self.last.value, self.q)
-        slope = np.concatenate([back @ self.last.gradient.Z, self.last.gradient.kernel])
+        slope = np.concatenate([back @ self.last.by_inputs, self.last.by_kernel])
         total = self.scores.weight.sum()
         return -self.last.value / total, -slope / total
 
@@ -155,8 +155,8 @@ def ascend(scores: GPScores, q: LatentPosterior) -> tuple[LatentPosterior, Evalu
     trail: list[tuple[Floats, Floats]] = []
     for _ in range(MOST_STEPS):
         root = inverse_root(here.curvature)
-        move = root @ (root.T @ here.gradient.m)
-        gain = float(here.gradient.m @ move)
+        move = root @ (root.T @ here.by_mean)
+        gain = float(here.by_mean @ move)
         trail = [*trail[-MIXED:], (q.m, move)]
         to = mixed(trail, root) if step == 1.0 else q.m + step * move
         other = replace(q, m=to, C=root)
@@ -214,7 +214,7 @@ def maximise_drawn(
     def loss(values: Floats) -> tuple[float, Floats]:
         at = process.unpack(values, root, q.kernel)
         found = bound(scores, at, paths=paths)
-        return -found.value / total, -process.pack_gradient(at, found.gradient, root) / total
+        return -found.value / total, -pack_gradient(at, found, root) / total
 
     with one_blas_thread():
         end = _minimise(loss, process.pack(q, root), _box(scores, limits, M), limits)
@@ -249,7 +249,7 @@ def maximise_batches(
             at = process.unpack(values, root, q.kernel)
             batch = scores.rows(rng.choice(n, batch_size, replace=False))
             found = bound(batch, at, paths=paths, share=share)
-            slope = process.pack_gradient(at, found.gradient, root) * unit
+            slope = pack_gradient(at, found, root) * unit
             mean += (1 - DECAY) * (slope - mean)
             square += (1 - SQUARE_DECAY) * (slope**2 - square)
             rate = RATE * (1 + math.cos(math.pi * i / n_steps)) / 2

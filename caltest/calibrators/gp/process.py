@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from caltest.numerics.loops import njit
-from caltest.numerics.variational import unpack_root, unpack_root_back, whiten
+from caltest.numerics.variational import unpack_root, whiten
 from caltest.types import Floats, Ints
 
 DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
@@ -316,16 +316,6 @@ class LatentPosterior:
         return kernel_line(x, y, self.variance, self.scale, self.kernel)
 
 
-@dataclass(frozen=True)
-class Gradient:
-    """Derivatives by m, C, Z and (log variance, log scale, log noise)."""
-
-    m: Floats
-    C: Floats
-    Z: Floats
-    kernel: Floats
-
-
 def pack(q: LatentPosterior, root: Floats) -> Floats:
     """Return all parameters as one vector, m and C in units of `root`.
 
@@ -345,12 +335,6 @@ def unpack(values: Floats, root: Floats, which: UnitKernel = RBF) -> LatentPoste
     m, C, Z, kernel = np.split(values, [M, -M - 3, -3])
     variance, scale, noise = (float(value) for value in np.exp(kernel))
     return LatentPosterior(root @ m, root @ unpack_root(C, M), Z, variance, scale, noise, which)
-
-
-def pack_gradient(q: LatentPosterior, gradient: Gradient, root: Floats) -> Floats:
-    """Return the derivatives by the vector of `pack`."""
-    by_C = unpack_root_back(whiten(root, q.C), root.T @ gradient.C)
-    return np.concatenate([root.T @ gradient.m, by_C, gradient.Z, gradient.kernel])
 
 
 @dataclass(frozen=True)
