@@ -334,29 +334,29 @@ class SplineCalibrator(Calibrator):
         kind, r = check_spline_mode(self.mode, inputs.m)
         probs = inputs.probs
         if kind == "class-wise" and inputs.m == 2:
-            event = self._recalibrate(probs[:, 1], 0)
+            event = self._recalibrated(probs[:, 1:])[:, 0]
             return np.column_stack([1 - event, event])
         if kind == "class-wise":
-            return _normalised(self._recalibrate_columns(probs), probs)
+            return _normalised(self._recalibrated(probs), probs)
         order = largest_classes(probs, inputs.m if kind == "all-ranks" else min(r + 1, inputs.m))
         ranked = np.take_along_axis(probs, order, axis=1)
         if kind == "all-ranks":
             values = np.empty_like(probs)
-            np.put_along_axis(values, order, self._recalibrate_columns(ranked), axis=1)
+            np.put_along_axis(values, order, self._recalibrated(ranked), axis=1)
             return _normalised(values, probs)
-        recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
+        score = _rank_score(ranked, kind, r)
+        recalibrated = self._recalibrated(score[:, np.newaxis])[:, 0]
         put_back = put_back_rank if kind == "top" else put_back_sum
         return np.asarray(put_back(np.maximum(probs, SMALLEST_PROBABILITY), order, r, recalibrated))
 
-    def _recalibrate_columns(self, scores: Floats) -> Floats:
-        return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])
+    def _recalibrated(self, scores: Floats) -> Floats:
+        """Return what the spline of each column maps its scores to."""
+        maps = zip(scores.T, self.scores_, self.recalibrated_, strict=True)
+        return np.column_stack([interpolate(*one) for one in maps])
 
     def _spline_names(self) -> AnyArray:
         """Return what the splines are of: classes, or ranks from 1 to m."""
         return np.arange(1, len(self.classes_) + 1) if self.mode == "all-ranks" else self.classes_
-
-    def _recalibrate(self, score: Floats, k: int) -> Floats:
-        return interpolate(score, self.scores_[k], self.recalibrated_[k])
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the values of the splines at their knots; they have no likelihood.
