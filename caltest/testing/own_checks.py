@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from caltest import checks
 from caltest.errors import NotApplicable, SuspectInputWarning, invalid, shown
@@ -220,12 +221,13 @@ def check_model(
     n = len(whole)
 
     def gives_each_row_its_probabilities(rows: list[int]) -> None:
-        out = np.asarray(model.predict_proba(_take(X, rows)), dtype=float).reshape(len(rows), -1)
+        out = model.predict_proba(_safe_indexing(X, rows))
+        out = np.asarray(out, dtype=float).reshape(len(rows), -1)
         _assert_rows(out, len(rows))
         assert distance(out, whole[rows]) <= atol
 
     def predicts_the_most_probable_class(rows: list[int]) -> None:
-        predicted = np.asarray(model.predict(_take(X, rows)))
+        predicted = np.asarray(model.predict(_safe_indexing(X, rows)))
         codes = [int(np.flatnonzero(np.asarray(names) == name)[0]) for name in predicted]
         assert (whole[rows, codes] >= whole[rows].max(axis=1) - atol).all()
 
@@ -238,13 +240,6 @@ def check_model(
     again = pickle.loads(pickle.dumps(model))  # noqa: S301, what was written just now
     after, before = (np.asarray(one.predict_proba(X)).ravel() for one in (again, model))
     np.testing.assert_array_equal(after, before, err_msg="pickling changes the model")
-
-
-def _take(X: Any, rows: list[int]) -> Any:
-    """Take rows of an array or a table of pandas or polars."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
 def _assert_rows(out: Floats, n: int) -> None:

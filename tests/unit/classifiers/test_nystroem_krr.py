@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from caltest.classifiers import NystroemKRRClassifier
+from caltest.classifiers import NystroemKRRClassifier, label_regressions
 from caltest.measures import log_loss
 
 X, Y = make_blobs(200, centers=3, cluster_std=3, random_state=1)
