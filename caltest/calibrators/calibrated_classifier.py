@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -24,7 +25,7 @@ from caltest.calibrators.ensemble import Fold, OneVsRest, folds
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import TemperatureScaling
 from caltest.errors import DegenerateDataWarning, invalid
-from caltest.types import AnyArray, Floats, Ints, Order
+from caltest.types import AnyArray, Floats, Order
 
 PREFIT = "prefit"
 
@@ -141,14 +142,19 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = estimator.classes_ if prefit else np.unique(y)
         check_several_classes(classes)
         codes, self.classes_ = checks.check_labels(y, len(y), len(classes), classes, name="y")
-        from_logits, (to_fit, to_split) = calibrator.from_logits, routed
+        to_fit, to_split = routed
+        ask = partial(_scores, classes=self.classes_, from_logits=calibrator.from_logits)
         if prefit:
-            scores = _scores(estimator, X, self.classes_, from_logits=from_logits)
-            self.estimators_, sets = [estimator], [CalibrationSet(scores, codes, weight)]
+            self.estimators_, parts = [estimator], [(np.arange(len(y)), ask(estimator, X))]
         else:
-            data = _Data(estimator, to_fit, X, y, codes, weight, self.classes_, from_logits)
             pairs = folds(X, codes, weight, self.cv, self.random_state, **to_split)
-            self.estimators_, sets = self._fit_folds(data, pairs)
+            kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
+            fit = partial(_fit, estimator, to_fit, X, y)
+            self.estimators_, parts = self._fit_folds(fit, X, kept, pairs, ask)
+        sets = [
+            CalibrationSet(scores, codes[rows], None if weight is None else weight[rows])
+            for rows, scores in parts
+        ]
         self.calibrators_ = []
         for given in sets:
             one: Calibrator = clone(calibrator)
@@ -187,9 +193,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         warnings.warn(text, UserWarning, stacklevel=3)
         return fit_params, {}
 
-    def _fit_folds(self, data: _Data, pairs: list[Fold]) -> tuple[list[Any], list[CalibrationSet]]:
+    def _fit_folds(
+        self, fit: Callable[[Order], Any], X: Any, kept: Order, pairs: list[Fold], ask: Any
+    ) -> tuple[list[Any], list[tuple[Order, Inputs]]]:
         """Fit a classifier for each fold, or one to all rows, and predict each row without it."""
-        kept = np.arange(len(data.y)) if data.weight is None else np.flatnonzero(data.weight > 0)
         rows = np.concatenate([test for _, test in pairs])
         if not self.ensemble and not np.array_equal(np.sort(rows), kept):
             rule = "cv must hold out each row once where ensemble=False"
@@ -197,14 +204,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             remedy = "pass ensemble=True, or a splitter such as KFold"
             raise invalid(rule, f"{got}, of {len(kept)}", remedy)
         parallel = Parallel(n_jobs=checks.check_jobs(self.n_jobs))
-        fitted: list[tuple[Any, Inputs]] = parallel(delayed(data.fit_fold)(*pair) for pair in pairs)
+        fitted = parallel(delayed(_fit_fold)(fit, X, ask, *pair) for pair in pairs)
+        estimators, scores = map(list, zip(*fitted, strict=True))
         if not self.ensemble:
-            values = np.concatenate([scores.values for _, scores in fitted])
-            scores = Inputs(values, from_logits=fitted[0][1].from_logits)
-            return [data.fit(kept)], [data.calibration_set(rows, scores)]
-        held_out = zip(pairs, fitted, strict=True)
-        sets = [data.calibration_set(test, scores) for (_, test), (_, scores) in held_out]
-        return [own for own, _ in fitted], sets
+            values = np.concatenate([own.values for own in scores])
+            return [fit(kept)], [(rows, Inputs(values, from_logits=scores[0].from_logits))]
+        return estimators, [(test, own) for (_, test), own in zip(pairs, scores, strict=True)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return calibrated probabilities.
@@ -268,30 +273,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 _Routed = tuple[dict[str, Any], dict[str, Any]]  # what `fit` of the classifier and `split` get
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """A classifier, what its `fit` gets, and features and labels with their codes."""
+def _fit(estimator: Any, params: dict[str, Any], X: Any, y: AnyArray, rows: Order) -> Any:
+    """Fit a copy of the classifier to some rows."""
+    own = _check_method_params(X, params=params, indices=rows)
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
 
-    estimator: Any
-    params: dict[str, Any]
-    X: Any
-    y: AnyArray
-    codes: Ints
-    weight: Floats | None
-    classes: AnyArray
-    from_logits: bool
 
-    def calibration_set(self, rows: Order, scores: Inputs) -> CalibrationSet:
-        weight = None if self.weight is None else self.weight[rows]
-        return CalibrationSet(scores, self.codes[rows], weight)
-
-    def fit(self, rows: Order) -> Any:
-        own = _check_method_params(self.X, params=self.params, indices=rows)
-        return clone(self.estimator).fit(_safe_indexing(self.X, rows), self.y[rows], **own)
-
-    def fit_fold(self, train: Order, test: Order) -> tuple[Any, Inputs]:
-        fitted, X = self.fit(train), _safe_indexing(self.X, test)
-        return fitted, _scores(fitted, X, self.classes, from_logits=self.from_logits)
+def _fit_fold(
+    fit: Callable[[Order], Any], X: Any, ask: Callable[..., Inputs], train: Order, test: Order
+) -> tuple[Any, Inputs]:
+    """Fit to the training rows, and ask for the scores of the others."""
+    fitted = fit(train)
+    return fitted, ask(fitted, _safe_indexing(X, test))
 
 
 def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> Inputs:

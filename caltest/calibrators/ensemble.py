@@ -152,7 +152,8 @@ def choose(
             models = clone(calibrator)._fit_path(own, grid)  # noqa: SLF001, ours
             for model in models:
                 model.classes_, model.n_features_in_ = classes, own.inputs.m
-        return [held_out_loss(model, held_out) for model in models], models
+        logs = [np.log(observed(model, held_out)) for model in models]
+        return [float(np.average(-own, weights=held_out.weight)) for own in logs], models
 
     pairs = folds(data.inputs.values, data.codes, data.weight, cv, random_state)
     results = list(map_threads(fit_fold, pairs, n_jobs))
@@ -165,11 +166,6 @@ def observed(model: Calibrator, data: CalibrationSet) -> Floats:
     """Return what a map predicts for the labels, raised to 2.2e-16 as in a fit."""
     own: Floats = model.calibrate(data.inputs)[np.arange(data.inputs.n), data.codes]
     return np.maximum(own, SMALLEST_PROBABILITY)
-
-
-def held_out_loss(model: Calibrator, data: CalibrationSet) -> float:
-    """Return the weighted mean log loss."""
-    return float(np.average(-np.log(observed(model, data)), weights=data.weight))
 
 
 # ---- Cross-validated options, and the average of the fold models, Kull et al. 2019 --------------

@@ -73,15 +73,8 @@ class Prior:
         return map_threads(part, enumerate(range(0, len(data.X), size)), data.n_jobs)
 
 
-@dataclass(frozen=True)
-class _Step:
-    """The bound at q, and the step from there: precisions, less I, roots, changes of the means."""
-
-    q: Inducing
-    value: float
-    precision: Floats
-    roots: Floats
-    change: Floats
+# The bound at some q, and the step from there: precisions less I, roots, changes of the means.
+Step = tuple[float, Floats, Floats, Floats]
 
 
 def start(latents: int, M: int) -> Inducing:
@@ -105,22 +98,23 @@ def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
 
 def ascend(known: Prior, q: Inducing) -> tuple[float, Inducing]:
     """Return the bound at its best q for a kernel, and that q."""
-    step, enough, eye = step_at(known, q), GAIN * len(known.data.X), np.eye(q.m.shape[1])
+    value, precision, roots, change = step_at(known, q)
+    enough, eye = GAIN * len(known.data.X), np.eye(q.m.shape[1])
     for _ in range(MOST_STEPS):
-        new = step_at(known, Inducing(step.q.m + step.change, step.roots))
-        share = 1.0
-        while new.value < step.value - enough / 2 and share > SMALLEST_SHARE:
+        to, share = Inducing(q.m + change, roots), 1.0
+        new = step_at(known, to)
+        while new[0] < value - enough / 2 and share > SMALLEST_SHARE:
             share /= 2  # to a point on the way there
-            here = np.array([cho_solve((C, True), eye) - eye for C in step.q.C])  # precisions - I
-            between = here + share * (step.precision - here)
-            C = np.array([inverse_root(H) for H in between])
-            new = step_at(known, Inducing(step.q.m + share * step.change, C))
-        gain = new.value - step.value
+            here = np.array([cho_solve((C, True), eye) - eye for C in q.C])  # precisions - I
+            between = here + share * (precision - here)
+            to = Inducing(q.m + share * change, np.array([inverse_root(H) for H in between]))
+            new = step_at(known, to)
+        gain = new[0] - value
         if gain > 0:
-            step = new
+            q, (value, precision, roots, change) = to, new
         if gain < enough:
             break
-    return step.value, step.q
+    return value, q
 
 
 def gradient(known: Prior, q: Inducing) -> KernelGradient:
@@ -166,7 +160,7 @@ def _triangular(C: Floats, A: Floats, *, back: bool) -> Floats:
     return np.asarray(dtrmm(1.0, C.T, A.T, side=1, trans_a=back).T)
 
 
-def step_at(known: Prior, q: Inducing) -> _Step:
+def step_at(known: Prior, q: Inducing) -> Step:
     """Return the bound at q, and the step from there."""
     data = known.data
 
@@ -194,10 +188,10 @@ def step_at(known: Prior, q: Inducing) -> _Step:
         weights[:, rows] = W
     roots = np.array(list(map_threads(inverse_root, [(H,) for H in precision], data.n_jobs)))
     if len(slope) == 1:
-        return _Step(q, value, precision, roots, _solved(roots, slope))
+        return value, precision, roots, _solved(roots, slope)
     change = _newton_step(known, weights, roots, slope)
     # What is common to all latent functions changes no probability, and is 0 at the best q.
-    return _Step(q, value, precision, roots, change - (q.m + change).mean(axis=0))
+    return value, precision, roots, change - (q.m + change).mean(axis=0)
 
 
 def _newton_step(known: Prior, weights: Floats, roots: Floats, slope: Floats) -> Floats:

@@ -1,25 +1,31 @@
-"""The tests of a session as one family: records, and p-values adjusted for all of them."""
+"""The tests of a session as one family: records, p-values adjusted for all, and the report."""
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
+import itertools
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from caltest import __version__
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
-from caltest.results import HTest, HTestTable
+from caltest.outputs import write_whole
+from caltest.results import HTest, HTestTable, wording
 from caltest.testing import assertions
 from caltest.testing.assertions import Checked, Tested, resamples_for
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
+
 
 OF_CHECKED = ("pvalue", "level", "seed", "few", "least", "headline")
 MOST = 100_000  # scores that travel to the process that decides
@@ -108,10 +114,6 @@ class Record:
             text += f": no p-value of its resamples is below {self.least:.2g}"
             text += ", give n_resamples= more"
         return text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as pytest-xdist sends them."""
-        return asdict(self)
 
 
 def record_of(checked: Checked, where: str) -> Record:
@@ -418,3 +420,107 @@ class Calibration:
         path = path if near.startswith("..") else near
         self.keep(record_of(checked, f"{path}:{caller.f_lineno}"))
         return checked.result
+
+
+# ---- What a session says of its tests: the section of the terminal, the HTML page ----------------
+
+
+Records = Mapping[str, Sequence[Record]]
+COLUMNS = ("outcome", "p", "adjusted", "level", "seed", "n", "test")
+
+
+def section(records: Records) -> tuple[str, list[str]]:
+    """Return the title of the section, and its lines.
+
+    Parameters
+    ----------
+    records : mapping of str to sequence of Record
+        The records of each test, decided.
+    """
+    each = _each(records)
+    cells = [COLUMNS, *itertools.starmap(_cells, each)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, [*widths[:-1], 0])) for row in cells]
+    few = [f"{nodeid}: {one.headline}" for nodeid, one in each if one.few]
+    return _title(records), [*lines, *_notes(records), *few]
+
+
+def write_report(path: Path, records: Records) -> None:
+    """Write the HTML page.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder is made where it does not exist.
+    records : mapping of str to sequence of Record
+        The records of each test, decided.
+    """
+    from jinja2 import Environment, PackageLoader
+
+    loader = PackageLoader("caltest.testing")
+    environment = Environment(
+        loader=loader, autoescape=True, trim_blocks=True, keep_trailing_newline=True
+    )
+    page = environment.get_template("session.html.j2").render(
+        title=_title(records),
+        notes=_notes(records),
+        columns=COLUMNS,
+        tests=[(record, _cells(nodeid, record)) for nodeid, record in _each(records)],
+        version=__version__,
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, page)
+
+
+def _each(records: Records) -> list[tuple[str, Record]]:
+    return [(nodeid, record) for nodeid, some in records.items() for record in some]
+
+
+def _title(records: Records) -> str:
+    each = [record for _, record in _each(records)]
+    failed = sum(record.failed and not record.expected for record in each)
+    expected = sum(record.failed and record.expected for record in each)
+    count = f"{len(each)} test{'s' if len(each) > 1 else ''} of calibration"
+    count += f", {failed} failed" if failed else ", none failed"
+    return f"{count}, {expected} expected to fail" if expected else count
+
+
+def _cells(nodeid: str, record: Record) -> tuple[str, ...]:
+    if record.within:
+        found = "not shown within" if record.failed else "within"
+    elif record.failed:
+        found = "too few resamples" if record.is_coarse else "rejected"
+    elif record.pvalue <= record.level:
+        found = "not after adjustment"
+    else:
+        found = "too few rows" if record.few else "not rejected"
+    return (
+        f"{found}, as expected" if record.failed and record.expected else found,
+        wording.short(record.pvalue).removeprefix("= "),
+        "-" if record.within else wording.short(record.adjusted).removeprefix("= "),
+        f"{record.level:g}",
+        str(record.seed),
+        f"{record.n:,}",
+        nodeid,
+    )
+
+
+def _notes(records: Records) -> list[str]:
+    """Say how the p-values were adjusted."""
+    family = [record for _, record in _each(records) if not record.within]
+    notes = []
+    if len(family) > 1:
+        joint = max(record.size for record in family)
+        how = "Holm's method"
+        if joint == len(family):
+            how = "jointly: the same data, the same redrawn labels"
+        elif joint > 1:
+            how = "jointly where the data are the same, by Holm's method over the data"
+        notes.append(f"p-values are adjusted for {len(family)} tests, {how}.")
+    if any(record.within for _, record in _each(records)):
+        notes.append("A claim within a tolerance is decided by itself: all of them must be shown.")
+    seeds = sorted({record.seed for _, record in _each(records)})
+    if len(seeds) == 1:
+        notes.append(f"To repeat: --calibration-seed={seeds[0]}.")
+    return notes

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,7 +141,7 @@ def pytest_runtest_makereport(
     if records and call.when == "call":
         expected = hasattr(report, "wasxfail") or str(report.longrepr).startswith(STRICT)
         report.__dict__ |= {
-            "calibration": [{**record.to_dict(), "expected": expected} for record in records],
+            "calibration": [{**asdict(record), "expected": expected} for record in records],
             "calibration_held": call.excinfo is None and any(one.rejected for one in records),
         }
     return report
@@ -228,7 +229,7 @@ class Decisions:
         """Print the section on the tests of calibration, and write the report."""
         if not self.records:
             return
-        from caltest.testing.session_report import section, write_report
+        from caltest.testing.family import section, write_report
 
         title, lines = section(self.records)
         terminalreporter.section(title)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from caltest.testing import check_calibrator
-from caltest.testing.calibrator_checks import CALIBRATOR_PROPERTIES
+from caltest.testing.own_checks import CALIBRATOR_PROPERTIES, claim_of
 
 ASKED = ("simplex", "inputs", "repeats", "pickle", "weights", "near-identity", "ranking")
 
@@ -165,4 +165,4 @@ if __name__ == "__main__":
     for peer, (package, *_) in PEERS.items():
         print(peer.__doc__, importlib.metadata.version(package))  # noqa: T201
         for name, told in broken_by(peer).items():
-            print(f"  breaks: {CALIBRATOR_PROPERTIES[name].claim}\n{told}")  # noqa: T201
+            print(f"  breaks: {claim_of(CALIBRATOR_PROPERTIES[name])}\n{told}")  # noqa: T201

@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from caltest.calibrators import GPCalibrator
+from caltest.calibrators.gp.calibrator import line_kmeans
 from caltest.calibrators.gp.elbo import GPScores, bound
-from caltest.calibrators.gp.fit import line_kmeans
 from caltest.calibrators.gp.process import LatentPosterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:the latent mean falls:UserWarning")
@@ -69,8 +69,9 @@ def peer_fit(data):
     def loss(x):
         q = unpacked(x)
         found = bound(scores, q)
-        by = found.gradient
-        return -found.value, -np.concatenate([by.m, np.diag(by.C * q.C), by.Z, by.kernel])
+        by_root = np.diag(found.by_root * q.C)
+        parts = found.by_mean, by_root, found.by_inputs, found.by_kernel
+        return -found.value, -np.concatenate(parts)
 
     Z = line_kmeans(probs.ravel(), np.ones(probs.size), 10)
     start = np.concatenate([np.zeros(20), Z, np.log([1.0, 0.5, 0.01])])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import repeat
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from caltest.calibrators.gp import process
 from caltest.numerics import variational
@@ -89,6 +91,7 @@ def monte_carlo(draws: Floats, codes: Codes, weight: Floats) -> float:
     return float(value)
 
 
+Interval = tuple[float, float]
 Stencil = tuple[Ints, Floats]
 POINTS = 2**14  # scores per block, whose stencils stay in the cache
 VALUES_PER_BLOCK = 2**20  # latent values per block of draws
@@ -139,37 +142,19 @@ class GPScores:
         return [self.rows(some) for some in blocks(n, max(1, points // K))]
 
 
-@dataclass
-class BlockSums:
-    """Sums over rows of a block; what is 0 is not there.
+# Sums over the rows of a block:
+# value : the expected log likelihood
+# mean, variance : its derivatives by the mean and the variance of f on the grid, (G,)
+# outer : sum_i w_i T_i (W_i' sigma_i)' with T_i = A_G W_i' sigma_i, (M, G)
+# inner : sum_i w_i T_i T_i', (M, M)
+# kernel : the derivatives of what the grid does not hold by log variance, log scale, noise, (3,)
+# paths : the derivative by the paths on the grid, (G, S)
+BlockSums = dict[str, Any]
 
-    Attributes
-    ----------
-    value : float
-        The expected log likelihood.
-    mean, variance : (G,) array
-        Its derivatives by the mean and the variance of f on the grid.
-    outer : (M, G) array
-        sum_i w_i T_i (W_i' sigma_i)' with T_i = A_G W_i' sigma_i.
-    inner : (M, M) array
-        sum_i w_i T_i T_i'.
-    kernel : (3,) array
-        The derivatives of what the grid does not hold, by log variance, log scale and noise.
-    paths : (G, S) array
-        The derivative by the paths on the grid.
-    """
 
-    value: float
-    mean: Floats | float = 0.0
-    variance: Floats | float = 0.0
-    outer: Floats | float = 0.0
-    inner: Floats | float = 0.0
-    kernel: Floats | float = 0.0
-    paths: Floats | float = 0.0
-
-    def __add__(self, other: BlockSums) -> BlockSums:
-        """Add two blocks."""
-        return BlockSums(**{name: value + vars(other)[name] for name, value in vars(self).items()})
+def _added(one: BlockSums, other: BlockSums) -> BlockSums:
+    """Add two blocks."""
+    return {name: value + other[name] for name, value in one.items()}
 
 
 @dataclass(frozen=True)
@@ -234,7 +219,8 @@ class Evaluation:
     Attributes
     ----------
     value : float
-    gradient : Gradient
+    by_mean, by_root, by_inputs, by_kernel : (M,), (M, M), (M,) and (3,) arrays
+        Its derivatives by m, C, Z and (log variance, log scale, log noise).
     at : Projection
         Of q on the grid.
     density : (G,) array
@@ -244,10 +230,19 @@ class Evaluation:
     """
 
     value: float
-    gradient: process.Gradient
+    by_mean: Floats
+    by_root: Floats
+    by_inputs: Floats
+    by_kernel: Floats
     at: process.Projection
     density: Floats
     curvature: Floats
+
+
+def pack_gradient(q: process.LatentPosterior, found: Evaluation, root: Floats) -> Floats:
+    """Return the derivatives by the vector of `pack`."""
+    by_C = variational.unpack_root_back(variational.whiten(root, q.C), root.T @ found.by_root)
+    return np.concatenate([root.T @ found.by_mean, by_C, found.by_inputs, found.by_kernel])
 
 
 def bound(
@@ -286,7 +281,7 @@ def bound(
             blocks = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
             tasks = [(block, known, paths.classes, values) for block in blocks]
             parts = map_threads(_drawn_block, tasks, scores.n_jobs)
-        return _assemble(reduce(BlockSums.__add__, parts), known, back, share)
+        return _assemble(reduce(_added, parts), known, back, share)
 
 
 def _taylor_block(scores: GPScores, known: GridTables, stencil: Stencil | None) -> BlockSums:
@@ -301,14 +296,14 @@ def _taylor_block(scores: GPScores, known: GridTables, stencil: Stencil | None) 
         product, sums = _products(scores, known, stencil, sigma)
         by_variance = -0.5 * weight * sigma
     else:
-        product, sums = variance * sigma, BlockSums(0.0, kernel=np.zeros(3))
+        product, sums = variance * sigma, {"kernel": np.zeros(3)}
         by_variance = 0.5 * weight * (sigma - 1) * sigma
     noise = 0.5 * float(np.sum(weight * (sigma - 1) * sigma))
     value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
-    mean, variance = (
-        process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in (by_mean, by_variance)
-    )
-    return sums + BlockSums(value, mean, variance, kernel=np.array([0.0, 0.0, noise]))
+    sides = by_mean, by_variance
+    mean, variance = (process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in sides)
+    sums["kernel"][2] = noise
+    return {"value": value, "mean": mean, "variance": variance, **sums}
 
 
 def _products(
@@ -334,7 +329,7 @@ def _products(
     product += q.noise * sigma
     weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
-    return product, BlockSums(0.0, outer=weighted.T @ W, inner=weighted.T @ T, kernel=kernel)
+    return product, {"outer": weighted.T @ W, "inner": weighted.T @ T, "kernel": kernel}
 
 
 def _drawn_block(
@@ -349,7 +344,7 @@ def _drawn_block(
         value = monte_carlo(draws, scores.codes, scores.weight)
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
         out = process.scatter_draws(*stencil, draws.reshape(n * K, S), G)
-        return BlockSums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
+        return {"value": value, "kernel": np.array([0.0, 0.0, noise]), "paths": out}
     mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
     variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
@@ -357,7 +352,8 @@ def _drawn_block(
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
     sides = draws.sum(axis=2), by_variance
     mean, variance = (process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in sides)
-    return BlockSums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
+    kernel = np.array([0.0, 0.0, float(by_variance.sum())])
+    return {"value": value, "mean": mean, "variance": variance, "kernel": kernel}
 
 
 def _assemble(
@@ -366,18 +362,18 @@ def _assemble(
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at
     G = at.x.size
-    by_mean = np.broadcast_to(sums.mean, G) / share
-    by_variance = np.broadcast_to(sums.variance, G) / share
-    kernel = np.asarray(sums.kernel) / share
+    by_mean = np.broadcast_to(sums.get("mean", 0.0), G) / share
+    by_variance = np.broadcast_to(sums.get("variance", 0.0), G) / share
+    kernel = sums["kernel"] / share
     by_A, by_m, by_C = variational.marginals_back(at.A, q.m, q.C, by_mean, by_variance)
     # 1/2 sum_i w_i T_i' (C C' - I) T_i, T_i = A W_i' sigma_i
-    outer = np.broadcast_to(sums.outer, at.A.shape) / share
+    outer = np.broadcast_to(sums.get("outer", 0.0), at.A.shape) / share
     by_A = by_A + q.C @ (q.C.T @ outer) - outer
-    inner = np.broadcast_to(sums.inner, q.C.shape) / share
+    inner = np.broadcast_to(sums.get("inner", 0.0), q.C.shape) / share
     by_C = by_C + np.tril(inner @ q.C)
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
     if back is not None:
-        by_paths = back(np.asarray(sums.paths) / share)
+        by_paths = back(sums["paths"] / share)
         sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), by_paths, strict=True)
         by_A, by_m, by_C, by_L, by_Z, kernel = (mine + theirs for mine, theirs in sides)
     more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
@@ -393,7 +389,266 @@ def _assemble(
     ]
     penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
     by_m, by_C = by_m - by_m_penalty, by_C - by_C_penalty
-    gradient = process.Gradient(by_m, by_C, by_Z, np.array(log_kernel))
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
-    return Evaluation(sums.value / share - penalty, gradient, at, density, H)
+    value = sums["value"] / share - penalty
+    return Evaluation(value, by_m, by_C, by_Z, np.array(log_kernel), at, density, H)
+
+
+# ---- The largest bound over q, the inducing inputs and the kernel --------------------------------
+#
+# With the Taylor expectation the best m and S for given inducing inputs and kernel are found by a
+# few Newton steps, and L-BFGS moves the other M + 3 parameters along that ridge; the derivative
+# of the bound at its best m and S is its partial derivative. (L-BFGS on all parameters at once
+# takes several times the evaluations and ends lower: when the kernel changes, the best m and S
+# change with it.) Draws and mini-batches, which have no such steps, start from there and move all
+# parameters.
+
+DECREMENT = 1e-4  # nats; Newton's steps end where the next one would gain less
+MOST_STEPS = 30
+MIXED = 4  # earlier steps that Anderson's mixing takes
+MEMORY = 15  # of L-BFGS
+RATE, DECAY, SQUARE_DECAY = 0.03, 0.9, 0.99  # of Adam
+ROUNDED = 1e-12
+LEAST_GAP = 1e-6  # of neighbouring inducing inputs, of their range
+REACH = math.log(4)  # of the length scale from where L-BFGS starts, before it starts again
+EDGE = 1e-6  # of the logarithm of the length scale
+WIDEST = 8.0  # of the logarithm of a gap over their mean
+STEADY = 1e-6  # of the density of scores, so that a fit of it has one solution
+
+
+@dataclass(frozen=True)
+class FitLimits:
+    """Intervals of the kernel's parameters, most iterations, and the tolerance of L-BFGS.
+
+    Inducing inputs stay within the range of the scores.
+    """
+
+    variance: Interval
+    scale: Interval
+    noise: Interval
+    max_iter: int
+    tol: float
+
+    @property
+    def log_kernel(self) -> list[Interval]:
+        """Bounds for L-BFGS-B."""
+        intervals = (self.variance, self.scale, self.noise)
+        return [(math.log(low), math.log(high)) for low, high in intervals]
+
+
+@dataclass(frozen=True)
+class FittedGP:
+    """The end of an optimisation: q, its bound, iterations, whether it converged, evaluations."""
+
+    q: process.LatentPosterior
+    value: float
+    n_iter: int
+    converged: bool
+    evaluations: int = 0
+
+
+class Ordered:
+    """Inducing inputs as the first, the last, and logarithms of the gaps between.
+
+    So they cannot pass each other: where two do, the bound has a ridge on which L-BFGS takes many
+    steps, and leaves three inputs at the same place in the end.
+    """
+
+    def __init__(self, Z: Floats, low: float, high: float) -> None:
+        self.low, self.high, self.M = low, high, Z.size
+        gaps = np.maximum(np.diff(Z), LEAST_GAP * max(float(np.ptp(Z)), LEAST_GAP))
+        logs = np.log(gaps)
+        logs -= logs.mean() if self.M > 1 else 0.0
+        self.start = np.concatenate([Z[[0, -1]][: self.M], np.clip(logs, -WIDEST, WIDEST)])
+
+    @property
+    def box(self) -> list[Interval]:
+        """Return bounds for L-BFGS-B: the first below the last."""
+        middle = float(self.start[: min(self.M, 2)].mean())
+        first_last = [(self.low, middle), (middle, self.high)]
+        if self.M == 1:
+            return [(self.low, self.high)]
+        return [*first_last, *([(-WIDEST, WIDEST)] * (self.M - 1))]
+
+    def places(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the inputs, (M,), and their derivatives by the values, (values, M)."""
+        if self.M == 1:
+            return values, np.eye(1)
+        share = np.exp(values[2:] - values[2:].max())
+        share /= share.sum()
+        at = np.concatenate([[0.0], np.cumsum(share)])
+        at[-1] = 1.0
+        width = values[1] - values[0]
+        before = np.arange(self.M - 1)[:, None] < np.arange(self.M)
+        by_gaps = width * share[:, None] * (before - at)
+        return values[0] + width * at, np.vstack([1 - at, at, by_gaps])
+
+
+class Ridge:
+    """The bound as a function of inducing inputs and kernel, at the best m and S for them."""
+
+    def __init__(self, scores: GPScores, q: process.LatentPosterior) -> None:
+        self.scores, self.q = scores, q
+        self.inputs = Ordered(q.Z, scores.low, scores.high)
+        self.count = 0
+        self.last: Evaluation | None = None
+        self.best: tuple[float, process.LatentPosterior] = (-math.inf, q)
+
+    def __call__(self, values: Floats) -> tuple[float, Floats]:
+        """Return minus the bound and its gradient, per unit of weight."""
+        self.count += 1
+        Z, back = self.inputs.places(values[:-3])
+        variance, scale, noise = (float(value) for value in np.exp(values[-3:]))
+        new = replace(self.q, Z=Z, variance=variance, scale=scale, noise=noise)
+        if self.last is not None:
+            new = replace(new, m=carried(new, self.q, self.last))
+        self.q, self.last = ascend(self.scores, new)
+        if self.last.value > self.best[0]:
+            self.best = (self.last.value, self.q)
+        slope = np.concatenate([back @ self.last.by_inputs, self.last.by_kernel])
+        total = self.scores.weight.sum()
+        return -self.last.value / total, -slope / total
+
+
+def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Evaluation) -> Floats:
+    """Return the m with which a new kernel gives the old mean where the scores are."""
+    known = old.m @ last.at.A
+    A = process.project(new, last.at.x).A
+    weighted = A * (last.density + STEADY * last.density.max())
+    inner = weighted @ A.T
+    # Beside huge weights the prior alone would leave it singular.
+    ridge = STEADY + ROUNDED * np.trace(inner)
+    return np.linalg.solve(inner + ridge * np.eye(new.m.size), weighted @ known)
+
+
+def ascend(
+    scores: GPScores, q: process.LatentPosterior
+) -> tuple[process.LatentPosterior, Evaluation]:
+    """Move m and S to their best by Newton steps, shorter where they lead down.
+
+    H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
+    mixing of the last ones makes them fast.
+    """
+    kept = kept_stencils(scores, q)
+    here, step = bound(scores, q, kept=kept), 1.0
+    trail: list[tuple[Floats, Floats]] = []
+    for _ in range(MOST_STEPS):
+        root = variational.inverse_root(here.curvature)
+        move = root @ (root.T @ here.by_mean)
+        gain = float(here.by_mean @ move)
+        trail = [*trail[-MIXED:], (q.m, move)]
+        to = mixed(trail, root) if step == 1.0 else q.m + step * move
+        other = replace(q, m=to, C=root)
+        there = bound(scores, other, kept=kept)
+        if there.value >= here.value - DECREMENT:
+            done = gain < DECREMENT and there.value - here.value < DECREMENT
+            q, here, step = other, there, min(1.0, 2 * step)
+            if done:
+                break
+        elif gain < DECREMENT or step < 1e-3:
+            break
+        else:
+            step, trail = step / 4 if len(trail) == 1 else min(step, 0.999), []
+    return q, here
+
+
+def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
+    """Return the point at which the moves of the last points, taken as linear, cancel."""
+    m, move = trail[-1]
+    if len(trail) == 1:
+        return m + move
+    points = np.array([point for point, _ in trail])
+    moves = np.array([each for _, each in trail])
+    units = variational.whiten(root, np.diff(moves, axis=0).T)
+    share = np.linalg.lstsq(units, variational.whiten(root, move), rcond=1e-8)[0]
+    return np.asarray(m + move - share @ np.diff(points + moves, axis=0))
+
+
+def maximise(scores: GPScores, q: process.LatentPosterior, limits: FitLimits) -> FittedGP:
+    """Maximise the bound with equation 7."""
+    ridge = Ridge(scores, q)
+    values = np.concatenate([ridge.inputs.start, np.log([q.variance, q.scale, q.noise])])
+    variance, (low, high), noise = limits.log_kernel
+    steps, inside = 0, False
+    with one_blas_thread():
+        while not inside and steps < limits.max_iter:
+            # A trial far down costs many times the others: its grid is as fine as it is short.
+            near = max(low, values[-2] - REACH), min(high, values[-2] + REACH)
+            box = [*ridge.inputs.box, variance, near, noise]
+            end = _minimise(ridge, values, box, replace(limits, max_iter=limits.max_iter - steps))
+            values, steps = end.x, steps + int(end.nit)
+            at_edge = {edge for edge in near if abs(values[-2] - edge) < EDGE}
+            inside = at_edge <= {low, high} or not end.nit
+    value, best = ridge.best
+    return FittedGP(best, value, steps, bool(end.success), ridge.count)
+
+
+def maximise_drawn(
+    scores: GPScores, q: process.LatentPosterior, limits: FitLimits, paths: process.Paths
+) -> FittedGP:
+    """Maximise the bound with the mean over draws, from a start that should be near."""
+    root, M, total = q.C, q.m.size, scores.weight.sum()
+
+    def loss(values: Floats) -> tuple[float, Floats]:
+        at = process.unpack(values, root, q.kernel)
+        found = bound(scores, at, paths=paths)
+        return -found.value / total, -pack_gradient(at, found, root) / total
+
+    with one_blas_thread():
+        end = _minimise(loss, process.pack(q, root), _box(scores, limits, M), limits)
+    best, value = process.unpack(end.x, root, q.kernel), -float(end.fun) * total
+    return FittedGP(best, value, int(end.nit), bool(end.success), int(end.nfev))
+
+
+def maximise_batches(
+    scores: GPScores,
+    q: process.LatentPosterior,
+    limits: FitLimits,
+    paths: process.Paths | None,
+    batch_size: int,
+    rng: np.random.Generator,
+) -> FittedGP:
+    """Move q by Adam on random batches, from a start that should be near, and value it on all rows.
+
+    Kingma and Ba (2015), algorithm 1, with steps that shrink to 0 along a half cosine.
+    """
+    n, M, n_steps = len(scores.z), q.m.size, limits.max_iter
+    share = batch_size / n
+    start = scores.rows(rng.permutation(n)[:batch_size])
+    first = bound(start, q, share=share)
+    root = variational.inverse_root(first.curvature)
+    values = process.pack(replace(q, C=root), root)
+    low, high = np.array(_box(scores, limits, M)).T
+    unit = np.ones_like(values)
+    unit[-M - 3 : -3] = scores.high - scores.low
+    mean, square = np.zeros_like(values), np.zeros_like(values)
+    with one_blas_thread():
+        for i in range(1, n_steps + 1):
+            at = process.unpack(values, root, q.kernel)
+            batch = scores.rows(rng.choice(n, batch_size, replace=False))
+            found = bound(batch, at, paths=paths, share=share)
+            slope = pack_gradient(at, found, root) * unit
+            mean += (1 - DECAY) * (slope - mean)
+            square += (1 - SQUARE_DECAY) * (slope**2 - square)
+            rate = RATE * (1 + math.cos(math.pi * i / n_steps)) / 2
+            size = np.sqrt(square / (1 - SQUARE_DECAY**i)) + 1e-8
+            step = rate * unit * mean / ((1 - DECAY**i) * size)
+            values = np.clip(values + step, low, high)
+        end = process.unpack(values, root, q.kernel)
+        value = bound(scores, end, paths=paths).value
+    return FittedGP(end, value, n_steps, converged=True, evaluations=n_steps)
+
+
+def _box(scores: GPScores, limits: FitLimits, M: int) -> list[Interval]:
+    """Return the bounds of each packed parameter."""
+    free = [(-np.inf, np.inf)] * (M + M * (M + 1) // 2)
+    return [*free, *[(scores.low, scores.high)] * M, *limits.log_kernel]
+
+
+def _minimise(
+    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: FitLimits
+) -> Any:
+    most = limits.max_iter
+    options = {"maxcor": MEMORY, "maxiter": most, "maxfun": 20 * most, "ftol": limits.tol}
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=box, options=options)

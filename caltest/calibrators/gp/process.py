@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from caltest.numerics.loops import njit
-from caltest.numerics.variational import unpack_root, unpack_root_back, whiten
+from caltest.numerics.variational import unpack_root, whiten
 from caltest.types import Floats, Ints
 
 DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
@@ -57,13 +57,6 @@ def correlation(square: Any, order: int) -> tuple[Any, Any]:
 
 
 pair_correlation = njit()(correlation)
-
-
-def kernel_line(
-    x: Floats, y: Floats, variance: float, scale: float, kernel: UnitKernel = RBF
-) -> Floats:
-    """Return the kernel for all pairs, (n, M)."""
-    return np.asarray(variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0])
 
 
 def kernel_line_back(
@@ -161,38 +154,6 @@ def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, 
     sines = size[1:] * np.sin(angle[:, 1:])  # that of frequency 0 is 0
     slope = 1 - omega**2
     return np.hstack([size * np.cos(angle), sines]), np.concatenate([slope, slope[1:]])
-
-
-def fourier_draws(
-    x: Floats,
-    variance: float,
-    scale: float,
-    extent: float,
-    normal: Floats,
-    kernel: UnitKernel = RBF,
-) -> tuple[Floats, Floats]:
-    """Draw S functions from the process and return their values and derivatives at x, (n, S).
-
-    Parameters
-    ----------
-    x : (n,) array
-        Places.
-    variance, scale : float
-        Of the kernel.
-    extent : float
-        The largest distance of two points that there will be, in length scales.
-    normal : (2, J, S) array
-        Standard normal numbers, for at least as many frequencies as `fourier` has.
-    kernel : Kernel
-        Which correlation.
-    """
-    omega, weight = fourier(extent, kernel)
-    size = np.sqrt(variance * weight)
-    angle = x[:, None] * (omega / scale)
-    cosine, sine = np.cos(angle), np.sin(angle)
-    a, b = (size[:, None] * part for part in normal[:, : omega.size])
-    rate = (omega / scale)[:, None]
-    return cosine @ a + sine @ b, cosine @ (rate * b) - sine @ (rate * a)
 
 
 ORDER = 10  # nodes around each point
@@ -313,17 +274,8 @@ class LatentPosterior:
 
     def prior(self, x: Floats, y: Floats) -> Floats:
         """Return the prior covariances without the noise for all pairs, (n, M)."""
-        return kernel_line(x, y, self.variance, self.scale, self.kernel)
-
-
-@dataclass(frozen=True)
-class Gradient:
-    """Derivatives by m, C, Z and (log variance, log scale, log noise)."""
-
-    m: Floats
-    C: Floats
-    Z: Floats
-    kernel: Floats
+        square = ((x[:, None] - y) / self.scale) ** 2
+        return np.asarray(self.variance * correlation(square, self.kernel.order)[0])
 
 
 def pack(q: LatentPosterior, root: Floats) -> Floats:
@@ -345,12 +297,6 @@ def unpack(values: Floats, root: Floats, which: UnitKernel = RBF) -> LatentPoste
     m, C, Z, kernel = np.split(values, [M, -M - 3, -3])
     variance, scale, noise = (float(value) for value in np.exp(kernel))
     return LatentPosterior(root @ m, root @ unpack_root(C, M), Z, variance, scale, noise, which)
-
-
-def pack_gradient(q: LatentPosterior, gradient: Gradient, root: Floats) -> Floats:
-    """Return the derivatives by the vector of `pack`."""
-    by_C = unpack_root_back(whiten(root, q.C), root.T @ gradient.C)
-    return np.concatenate([root.T @ gradient.m, by_C, gradient.Z, gradient.kernel])
 
 
 @dataclass(frozen=True)
@@ -411,6 +357,17 @@ def random_paths(
     return Paths(normal((2, J, S)), normal((M, S)), normal((M, S)), normal((K, S)), extent)
 
 
+def fourier_draws(x: Floats, q: LatentPosterior, paths: Paths) -> tuple[Floats, Floats]:
+    """Draw S functions from the prior and return their values and derivatives at x, (n, S)."""
+    omega, weight = fourier(paths.extent, q.kernel)
+    size = np.sqrt(q.variance * weight)
+    angle = x[:, None] * (omega / q.scale)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    a, b = (size[:, None] * part for part in paths.prior[:, : omega.size])
+    rate = (omega / q.scale)[:, None]
+    return cosine @ a + sine @ b, cosine @ (rate * b) - sine @ (rate * a)
+
+
 # The derivatives of a number by A, m, C, L, Z, and by (log variance, log scale, noise), from those
 # by the values of paths, (G, S).
 PathsBack = Callable[[Floats], tuple[Floats, ...]]
@@ -424,9 +381,8 @@ def paths_on(
     And the function that carries derivatives by them back. The phases are 0 at `origin`.
     """
     x, Z = (at.x - origin)[:, None], (q.Z - origin)[:, None]
-    kernel = (q.variance, q.scale, paths.extent, paths.prior, q.kernel)
-    prior, slope = fourier_draws(at.x - origin, *kernel)
-    prior_at_inputs, slope_at_inputs = fourier_draws(q.Z - origin, *kernel)
+    prior, slope = fourier_draws(at.x - origin, q, paths)
+    prior_at_inputs, slope_at_inputs = fourier_draws(q.Z - origin, q, paths)
     X = whiten(at.L, prior_at_inputs + np.sqrt(q.noise) * paths.noise)
     T = q.m[:, None] + q.C @ paths.eta - X
 

@@ -16,7 +16,6 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.ensemble import Setting, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import softmax_regression
-from caltest.calibrators.linear.softmax_regression import minimise
 from caltest.checks import check_choice, check_flag, check_jobs, check_level, check_not_empty
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import softmax
@@ -102,9 +101,9 @@ class LinearMap(Calibrator):
         if start is not None:
             # It can lie where the loss is flat: steps overflow, and the line search refuses them.
             with np.errstate(over="ignore", invalid="ignore"):
-                found = minimise(task, np.where(free, start, theta) * unit)
+                found = softmax_regression.minimise(task, np.where(free, start, theta) * unit)
         if found is None or not found.converged:
-            found = minimise(task)
+            found = softmax_regression.minimise(task)
         theta, norm, separated, steps, converged = found
         if not converged:
             self._note(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")

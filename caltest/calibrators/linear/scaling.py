@@ -15,23 +15,14 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import softmax_regression
 from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL
-from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.checks import check_positive, listing
+from caltest.numerics import softmax
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.newton import backtrack, damped_factor
-from caltest.numerics.softmax import (
-    LARGEST_TEMPERATURE,
-    SMALLEST_TEMPERATURE,
-    Point,
-    inverse_temperature,
-    objective,
-    smoothed_logs,
-    softmax,
-)
 from caltest.numerics.sorted_scores import shares
 from caltest.types import Codes, Floats
 
-Minimise = Callable[[float], tuple[Point, bool]]  # of a ridge
+Minimise = Callable[[float], tuple[softmax.Point, bool]]  # of a ridge
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -51,8 +42,8 @@ class LogitMap(Calibrator):
         return first.temperature_
 
     def _optimum(
-        self, rows: LogitRows, minimise: Minimise, reason: str, remedy: str
-    ) -> tuple[Point, bool]:
+        self, rows: softmax_regression.LogitRows, minimise: Minimise, reason: str, remedy: str
+    ) -> tuple[softmax.Point, bool]:
         """Return the minimum, and whether no penalty was needed for it to be the only one."""
         absent = np.bincount(rows.codes, minlength=len(self.classes_)) == 0
         if absent.any():
@@ -120,10 +111,10 @@ class TemperatureScaling(LogitMap):
     key, title = "temperature", "Temperature scaling"
 
     def _fit(self, data: CalibrationSet) -> None:
-        rows = logit_rows(data, self._logits)
-        beta, curvature = inverse_temperature(rows.logits, rows.codes, rows.weight)
+        rows = softmax_regression.logit_rows(data, self._logits)
+        beta, curvature = softmax.inverse_temperature(rows.logits, rows.codes, rows.weight)
         self.temperature_, self.temperature_stderr_ = 1 / beta, None
-        inside = 1 / LARGEST_TEMPERATURE < beta < 1 / SMALLEST_TEMPERATURE
+        inside = 1 / softmax.LARGEST_TEMPERATURE < beta < 1 / softmax.SMALLEST_TEMPERATURE
         if inside and curvature > 0:
             information = math.sqrt(curvature) * math.sqrt(rows.total)
             self.temperature_stderr_ = self.temperature_**2 / information
@@ -133,17 +124,17 @@ class TemperatureScaling(LogitMap):
             why = "each row predicts the uniform distribution: any temperature fits"
             self._note(f"{why}, T = 1 is kept")
             return
-        if beta == 1 / LARGEST_TEMPERATURE:
-            self.temperature_, where = LARGEST_TEMPERATURE, "uniform"
+        if beta == 1 / softmax.LARGEST_TEMPERATURE:
+            self.temperature_, where = softmax.LARGEST_TEMPERATURE, "uniform"
             why = "the labels have lower logits than other classes on average"
         else:
-            self.temperature_, where = SMALLEST_TEMPERATURE, "certain"
+            self.temperature_, where = softmax.SMALLEST_TEMPERATURE, "certain"
             why = "each label is the most probable class of its row"
         least = f"the log loss is least where predictions are {where}"
         self._note(f"{why}: {least}, and T = {self.temperature_:g}")
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return softmax(self._logits(inputs), 1 / self.temperature_)
+        return softmax.softmax(self._logits(inputs), 1 / self.temperature_)
 
     @property
     def linear_(self) -> tuple[Floats, Floats]:
@@ -178,7 +169,7 @@ SLACK = 1e-14  # rounding error of the objective
 
 def minimise(
     z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float = 0.0
-) -> tuple[Point, bool]:
+) -> tuple[softmax.Point, bool]:
     """Minimise the mean loss + ridge/2 (|w - 1|^2 + |b|^2) by Newton's method.
 
     `ridge` is one number, or one for each parameter.
@@ -190,7 +181,7 @@ def minimise(
     with one_blas_thread():
         scale = np.sqrt(weight @ (z * z))
         w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters
-        at = partial(objective, z, y, weight, ridge=ridge)
+        at = partial(softmax.objective, z, y, weight, ridge=ridge)
         start = np.concatenate([w, b - b.mean()])
         point, step, pivot = newton(at, start, newton_step, DECREMENT)
     longest = float(np.abs(step * np.concatenate([scale, np.ones(m)])).max())
@@ -198,11 +189,11 @@ def minimise(
 
 
 def newton(
-    at: Callable[[Floats], Point],
+    at: Callable[[Floats], softmax.Point],
     start: Floats,
-    step_at: Callable[[Point], tuple[Floats, float]],
+    step_at: Callable[[softmax.Point], tuple[Floats, float]],
     enough: float,
-) -> tuple[Point, Floats, float]:
+) -> tuple[softmax.Point, Floats, float]:
     """Return where Newton's method ends, its last step, and the smallest pivot that it met there.
 
     `step_at` gives both at a point; steps end where the decrement is at most `enough`, or where
@@ -219,10 +210,12 @@ def newton(
     return point, step, pivot
 
 
-def _moved(at: Callable[[Floats], Point], point: Point, step: Floats) -> Point | None:
+def _moved(
+    at: Callable[[Floats], softmax.Point], point: softmax.Point, step: Floats
+) -> softmax.Point | None:
     """Return the point after a part of the step that is short enough, if there is one."""
 
-    def after(length: float) -> tuple[float, Point]:
+    def after(length: float) -> tuple[float, softmax.Point]:
         trial = at(point.theta + length * step)
         return trial.value, trial
 
@@ -230,7 +223,7 @@ def _moved(at: Callable[[Floats], Point], point: Point, step: Floats) -> Point |
     return None if found is None else found[1][1]
 
 
-def newton_step(point: Point) -> tuple[Floats, float]:
+def newton_step(point: softmax.Point) -> tuple[Floats, float]:
     """Return the Newton step, and the smallest pivot of the Hessian scaled to unit diagonal.
 
     The same number added to each b changes no probability: the step has no part along it.
@@ -241,7 +234,7 @@ def newton_step(point: Point) -> tuple[Floats, float]:
     return step, pivot
 
 
-def scaled_step(point: Point, scale: Floats, scaled: Floats) -> tuple[Floats, float]:
+def scaled_step(point: softmax.Point, scale: Floats, scaled: Floats) -> tuple[Floats, float]:
     """Return the Newton step of a Hessian scaled to unit diagonal, and its smallest pivot."""
     factor, shift = damped_factor(scaled, SHIFT)
     step: Floats = scipy.linalg.cho_solve(factor, -point.gradient / scale) / scale
@@ -342,7 +335,7 @@ class VectorScaling(LogitMap):
     key, title = "vector", "Vector scaling"
 
     def _fit(self, data: CalibrationSet) -> None:
-        rows = logit_rows(data, self._logits)
+        rows = softmax_regression.logit_rows(data, self._logits)
         m = data.inputs.m
         task = partial(minimise, rows.logits, rows.codes, rows.weight, _start(rows))
         reason = "the labels are separable, or logits are constant or collinear"
@@ -356,7 +349,7 @@ class VectorScaling(LogitMap):
             self.weights_stderr_, self.biases_stderr_ = stderr[:m], stderr[m:]
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return softmax(self._logits(inputs), self.weights_, self.biases_)
+        return softmax.softmax(self._logits(inputs), self.weights_, self.biases_)
 
     @property
     def linear_(self) -> tuple[Floats, Floats]:
@@ -374,17 +367,17 @@ class VectorScaling(LogitMap):
         return tuple(map(Coefficient, names, values, errors, neutral))
 
 
-def _start(rows: LogitRows) -> Floats:
+def _start(rows: softmax_regression.LogitRows) -> Floats:
     """Return a point from which Newton's method needs few steps.
 
     The weights are the optimum of temperature scaling, unless it is beyond all bounds; with the
     biases the mean prediction of each class is nearly its share of the labels.
     """
-    beta, _ = inverse_temperature(rows.logits, rows.codes, rows.weight, BOUNDS)
+    beta, _ = softmax.inverse_temperature(rows.logits, rows.codes, rows.weight, BOUNDS)
     beta = beta if beta < BOUNDS[1] else 1.0
     m = rows.logits.shape[1]
     observed = np.bincount(rows.codes, rows.weight, m)
-    predicted = np.maximum(rows.weight @ softmax(rows.logits, beta), SMALLEST_PROBABILITY)
+    predicted = np.maximum(rows.weight @ softmax.softmax(rows.logits, beta), SMALLEST_PROBABILITY)
     biases = np.log(np.where(observed > 0, observed, predicted) / predicted)
     return np.concatenate([np.full(m, beta), biases])
 
@@ -402,14 +395,14 @@ class StructuredScaling(LogitMap):
     intercept_lam: float = 1.0
 
     @abstractmethod
-    def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
+    def _minimise(self, rows: softmax_regression.LogitRows, unit: float) -> tuple[Floats, Floats]:
         """Return weights and biases; `unit` is the second derivative of a penalty m/n w^2."""
 
     def _fit(self, data: CalibrationSet) -> None:
         self.temperature_ = self._temperature(data)
         total = max(shares(data.weight, data.inputs.n)[1], SMALLEST_TOTAL)
         self.smoothing_ = 1 / (total + 1)
-        rows = logit_rows(data, self._scores)
+        rows = softmax_regression.logit_rows(data, self._scores)
         self.weights_, self.biases_ = self._minimise(rows, 2 * data.inputs.m / total)
 
     def _penalty(self, name: str, unit: float) -> float:
@@ -417,7 +410,7 @@ class StructuredScaling(LogitMap):
         return min(unit * check_positive(getattr(self, name), name), MOST)
 
     def _scores(self, inputs: Inputs) -> Floats:
-        return smoothed_logs(self._logits(inputs), 1 / self.temperature_, self.smoothing_)
+        return softmax.smoothed_logs(self._logits(inputs), 1 / self.temperature_, self.smoothing_)
 
     def coefficients(self) -> Sequence[Coefficient]:
         names = [str(name) for name in self.classes_.tolist()]
@@ -484,7 +477,7 @@ class StructuredVectorScaling(StructuredScaling):
 
     key, title = "structured-vector", "Structured vector scaling"
 
-    def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
+    def _minimise(self, rows: softmax_regression.LogitRows, unit: float) -> tuple[Floats, Floats]:
         m = rows.logits.shape[1]
         strength = [self._penalty(name, unit) for name in ("diagonal_lam", "intercept_lam")]
         start, ridge = np.repeat([1.0, 0.0], m), np.repeat(strength, m)
@@ -492,7 +485,7 @@ class StructuredVectorScaling(StructuredScaling):
         return found.theta[:m].copy(), found.theta[m:].copy()
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return softmax(self._scores(inputs), self.weights_, self.biases_)
+        return softmax.softmax(self._scores(inputs), self.weights_, self.biases_)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -557,7 +550,7 @@ class StructuredMatrixScaling(StructuredScaling):
 
     off_diagonal_lam: float = 1.0
 
-    def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
+    def _minimise(self, rows: softmax_regression.LogitRows, unit: float) -> tuple[Floats, Floats]:
         n, m = rows.logits.shape
         penalty = np.full((m, m + 1), self._penalty("off_diagonal_lam", unit * (m - 1)))
         np.fill_diagonal(penalty, self._penalty("diagonal_lam", unit))
@@ -573,4 +566,4 @@ class StructuredMatrixScaling(StructuredScaling):
         return found.theta[:, :m].copy(), found.theta[:, m].copy()
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return softmax(self._scores(inputs) @ self.weights_.T, 1.0, self.biases_)
+        return softmax.softmax(self._scores(inputs) @ self.weights_.T, 1.0, self.biases_)

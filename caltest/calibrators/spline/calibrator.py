@@ -43,10 +43,7 @@ def put_back_rank(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
         broken |= rows[every, order[:, r - 2]] < new
     if r < m:
         broken |= rows[every, order[:, r]] > new
-    if broken.any():
-        rows[broken] = _refilled(_fill_around, probs[broken], r, new[broken])
-    _keep_first(rows, order[:, 0])
-    return rows
+    return _in_order(rows, order[:, 0], broken, _fill_around, probs, r, new)
 
 
 def put_back_sum(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
@@ -61,30 +58,36 @@ def put_back_sum(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
     inside *= (new / inside.sum(axis=1))[:, np.newaxis]
     np.put_along_axis(rows, first, inside, axis=1)
     broken = rows[every, order[:, r - 1]] < rows[every, order[:, r]]
+    return _in_order(rows, order[:, 0], broken, _fill_both, probs, r, new)
+
+
+def _in_order(
+    rows: Floats,
+    first: Ints,
+    broken: Flags,
+    fill: Callable[..., None],
+    p: Floats,
+    r: int,
+    g: Floats,
+) -> Floats:
+    """Fill the rows whose order is broken anew, and keep the predicted classes; both in place.
+
+    The rows are filled of their probabilities p in falling order.
+    """
     if broken.any():
-        rows[broken] = _refilled(_fill_both, probs[broken], r, new[broken])
-    _keep_first(rows, order[:, 0])
-    return rows
-
-
-def _keep_first(rows: Floats, first: Ints) -> None:
-    """Keep the predicted class where others are equal to it, up to rounding."""
+        order = np.argsort(-p[broken], axis=1, kind="stable")
+        q = np.take_along_axis(p[broken], order, axis=1)
+        sums = np.zeros((2, len(q), q.shape[1] + 1))
+        sums[0, :, 1:] = q.cumsum(axis=1)  # those before each place, and from it on
+        sums[1, :, :-1] = q[:, ::-1].cumsum(axis=1)[:, ::-1]  # the smallest added first
+        filled, mended = np.empty_like(q), np.empty_like(q)
+        fill(filled, q, *sums, r, g[broken])
+        np.put_along_axis(mended, order, filled, axis=1)
+        rows[broken] = mended
+    # Others may be equal to the predicted class, up to rounding.
     largest = rows.argmax(axis=1)
     moved = np.flatnonzero(largest != first)
     rows[moved, first[moved]] = np.nextafter(rows[moved, largest[moved]], 2.0)
-
-
-def _refilled(fill: Callable[..., None], p: Floats, r: int, g: Floats) -> Floats:
-    """Fill rows of their probabilities p in falling order, and return them in that of p."""
-    order = np.argsort(-p, axis=1, kind="stable")
-    q = np.take_along_axis(p, order, axis=1)
-    sums = np.zeros((2, len(p), p.shape[1] + 1))
-    sums[0, :, 1:] = q.cumsum(axis=1)  # those before each place, and from it on
-    sums[1, :, :-1] = q[:, ::-1].cumsum(axis=1)[:, ::-1]  # the smallest added first
-    filled = np.empty_like(q)
-    fill(filled, q, *sums, r, g)
-    rows = np.empty_like(q)
-    np.put_along_axis(rows, order, filled, axis=1)
     return rows
 
 
@@ -301,8 +304,10 @@ class SplineCalibrator(Calibrator):
         options = self._options()
         pairs = _scores(data.inputs.probs, data.codes, kind, r)
         splines = [cumulative_spline.fit_spline(*pair, data.weight, options) for pair in pairs]
-        constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
-        fewest = min(len(spline.score) for spline in splines)
+        parts = map(list, zip(*splines, strict=True))
+        self.scores_, self.fractiles_, self.cumulative_, self.recalibrated_, values = parts
+        constant = [k for k, h in enumerate(self.cumulative_) if h[-1] in {0.0, 1.0}]
+        fewest = min(map(len, self.scores_))
         if constant:
             names = listing(self._spline_names()[constant].tolist())
             event = f"the event of {names}" if len(splines) > 1 else "the event"
@@ -312,11 +317,7 @@ class SplineCalibrator(Calibrator):
             what = f"{fewest} distinct scores for {options.knots} knots"
             self._note(f"{what}: the curve between them is straight")
         self.knots_ = np.linspace(0.0, 1.0, options.knots)
-        self.values_ = np.array([spline.values for spline in splines])
-        self.scores_ = [spline.score for spline in splines]
-        self.fractiles_ = [spline.fractile for spline in splines]
-        self.cumulative_ = [spline.cumulative for spline in splines]
-        self.recalibrated_ = [spline.recalibrated for spline in splines]
+        self.values_ = np.array(values)
 
     def _options(self) -> cumulative_spline.SplineOptions:
         runout = check_choice(self.runout, cumulative_spline.RUNOUTS, "runout")
@@ -333,29 +334,29 @@ class SplineCalibrator(Calibrator):
         kind, r = check_spline_mode(self.mode, inputs.m)
         probs = inputs.probs
         if kind == "class-wise" and inputs.m == 2:
-            event = self._recalibrate(probs[:, 1], 0)
+            event = self._recalibrated(probs[:, 1:])[:, 0]
             return np.column_stack([1 - event, event])
         if kind == "class-wise":
-            return _normalised(self._recalibrate_columns(probs), probs)
+            return _normalised(self._recalibrated(probs), probs)
         order = largest_classes(probs, inputs.m if kind == "all-ranks" else min(r + 1, inputs.m))
         ranked = np.take_along_axis(probs, order, axis=1)
         if kind == "all-ranks":
             values = np.empty_like(probs)
-            np.put_along_axis(values, order, self._recalibrate_columns(ranked), axis=1)
+            np.put_along_axis(values, order, self._recalibrated(ranked), axis=1)
             return _normalised(values, probs)
-        recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
+        score = _rank_score(ranked, kind, r)
+        recalibrated = self._recalibrated(score[:, np.newaxis])[:, 0]
         put_back = put_back_rank if kind == "top" else put_back_sum
         return np.asarray(put_back(np.maximum(probs, SMALLEST_PROBABILITY), order, r, recalibrated))
 
-    def _recalibrate_columns(self, scores: Floats) -> Floats:
-        return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])
+    def _recalibrated(self, scores: Floats) -> Floats:
+        """Return what the spline of each column maps its scores to."""
+        maps = zip(scores.T, self.scores_, self.recalibrated_, strict=True)
+        return np.column_stack([interpolate(*one) for one in maps])
 
     def _spline_names(self) -> AnyArray:
         """Return what the splines are of: classes, or ranks from 1 to m."""
         return np.arange(1, len(self.classes_) + 1) if self.mode == "all-ranks" else self.classes_
-
-    def _recalibrate(self, score: Floats, k: int) -> Floats:
-        return interpolate(score, self.scores_[k], self.recalibrated_[k])
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the values of the splines at their knots; they have no likelihood.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -229,8 +230,7 @@ class SplineOptions:
         return self.target == "difference"
 
 
-@dataclass(frozen=True, slots=True)
-class FittedSpline:
+class FittedSpline(NamedTuple):
     """A spline and the steps it was fitted to.
 
     Attributes

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import caltest as ct
 from caltest.calibrators import Identity, TemperatureScaling
 from caltest.testing import check_calibrator, check_model, check_test
-from caltest.testing.calibrator_checks import CALIBRATOR_PROPERTIES
+from caltest.testing.own_checks import CALIBRATOR_PROPERTIES, DECLARED, claim_of
 
 PAGE = Path(__file__).parents[3] / "docs/howto/property_based_tests.md"
 NUMBER = r"[0-9.]+"
@@ -91,7 +91,7 @@ def test_planted_bug_is_found_and_made_small(calibrator, broken, shown):
         check_calibrator(calibrator(), properties=[broken], n_classes=[2])
     told = "\n".join(raised.value.__notes__)
     assert f"{shown}(" in told
-    assert f"broken for 2 classes: {CALIBRATOR_PROPERTIES[broken].claim}" in told
+    assert f"broken for 2 classes: {claim_of(CALIBRATOR_PROPERTIES[broken])}" in told
 
 
 def form_of(example):
@@ -142,8 +142,7 @@ def test_one_example_is_shown_of_several_failures():
 @pytest.mark.full
 @pytest.mark.parametrize("make", [Own, TemperatureScaling, Identity])
 def test_right_calibrator_passes(make):
-    declares = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
-    check_calibrator(make(), declares=declares, examples=5)
+    check_calibrator(make(), declares=DECLARED, examples=5)
 
 
 class ReturnsItsInput:

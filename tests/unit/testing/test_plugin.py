@@ -13,8 +13,7 @@ import pytest
 from caltest.monitoring import MonitoringPlan
 from caltest.testing import plugin
 from caltest.testing.assertions import check_calibrated, check_within
-from caltest.testing.family import decide, record_of
-from caltest.testing.session_report import section
+from caltest.testing.family import decide, record_of, section
 
 pytest_plugins = ["pytester"]
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from caltest.calibrators.gp.elbo import GPScores, bound
-from caltest.calibrators.gp.fit import line_kmeans
-from caltest.calibrators.gp.optimize import (
+from caltest.calibrators.gp.calibrator import line_kmeans
+from caltest.calibrators.gp.elbo import (
     FitLimits,
+    GPScores,
     Ordered,
     ascend,
+    bound,
     maximise,
     maximise_batches,
     maximise_drawn,
@@ -52,8 +53,8 @@ def fitted(scores, start):
 def test_newton_steps_end_at_the_best_mean_and_covariance(scores, start, full):
     """The gradient vanishes by m and by C, for the kernel they started with."""
     q, found = ascend(replace(scores, full=full), start)
-    assert found.gradient.m == pytest.approx(0, abs=0.05)
-    assert np.abs(found.gradient.C @ q.C.T).max() < 0.01
+    assert found.by_mean == pytest.approx(0, abs=0.05)
+    assert np.abs(found.by_root @ q.C.T).max() < 0.01
 
 
 @pytest.mark.full
@@ -64,8 +65,8 @@ def test_fit_is_stationary(scores, fitted):
     assert found.value == pytest.approx(fitted.value)
     inputs = fitted.q.Z
     free = (inputs > scores.low) & (inputs < scores.high)
-    assert np.abs(found.gradient.Z[free]).max() < 0.1
-    assert abs(found.gradient.kernel[1]) < 0.1
+    assert np.abs(found.by_inputs[free]).max() < 0.1
+    assert abs(found.by_kernel[1]) < 0.1
 
 
 @pytest.mark.full

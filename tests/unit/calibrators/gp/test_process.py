@@ -5,13 +5,14 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from caltest.calibrators.gp import process
-from caltest.calibrators.gp.fit import line_kmeans
+from caltest.calibrators.gp.calibrator import line_kmeans
 from caltest.calibrators.gp.process import (
     KERNELS,
+    LatentPosterior,
+    Paths,
     fourier,
     fourier_draws,
     fourier_features,
-    kernel_line,
     kernel_line_back,
     pair_products,
 )
@@ -20,6 +21,13 @@ pytestmark = pytest.mark.loops
 
 PEERS = {"rbf": RBF(), "matern32": Matern(nu=1.5), "matern52": Matern(nu=2.5)}
 RNG = np.random.default_rng(0)
+
+
+def kernel_line(x, y, variance, scale, kernel=KERNELS["rbf"]):
+    """Return the prior covariances of a process with this kernel."""
+    return LatentPosterior(X, X, X, variance, scale, 0.0, kernel).prior(x, y)
+
+
 X, Z = RNG.uniform(0, 1, 7), RNG.uniform(0, 1, 4)
 
 
@@ -90,9 +98,11 @@ def test_draws_have_the_covariance_of_the_kernel_and_their_own_slope():
     """The features give the kernel matrix without sampling: unit numbers, one at a time."""
     J = fourier(6.0)[0].size
     normal = np.eye(2 * J).reshape(2, J, 2 * J)
-    values, slopes = fourier_draws(X, 1.7, 0.3, 6.0, normal)
+    q = LatentPosterior(Z, Z, Z, 1.7, 0.3, 0.0)
+    paths = Paths(normal, Z, Z, Z, 6.0)
+    values, slopes = fourier_draws(X, q, paths)
     assert values @ values.T == pytest.approx(kernel_line(X, X, 1.7, 0.3), abs=1e-13)
-    above, below = (fourier_draws(X + d, 1.7, 0.3, 6.0, normal)[0] for d in (1e-6, -1e-6))
+    above, below = (fourier_draws(X + d, q, paths)[0] for d in (1e-6, -1e-6))
     assert slopes == pytest.approx((above - below) / 2e-6, abs=1e-7)
 
 
