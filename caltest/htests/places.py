@@ -17,10 +17,11 @@ from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, share_limits
 from caltest.measures.residual_sums import of_cells
 from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, flipped_values
+from caltest.numerics.cell_counts import LARGE, cell_law, draw_counts
 from caltest.numerics.class_sums import placed_sums
 from caltest.numerics.ends import even_ends
 from caltest.numerics.joint import ROUNDING, standard_deviates
-from caltest.numerics.labels import label_dtype, resample_keys
+from caltest.numerics.labels import label_dtype, resample_keys, row_hashes
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.sources import Cells
@@ -331,10 +332,17 @@ class CellSearch(Search):
 
     def sums(self, n_resamples: int, seed: int) -> Floats:
         cells, keys = self.cells, resample_keys(seed, n_resamples)
-        step = max(8, AT_A_TIME // cells.drawn)
-        some = [cells.redrawn(keys[b : b + step]) for b in range(0, keys.size, step)]
-        seen = cells.events[None].astype(np.float64)
-        return np.concatenate([self._total(one - cells.expected) for one in (seen, *some)])
+        seen = self._total(cells.events[None].astype(np.float64))
+        if cells.weights is None and self.variance.min() > LARGE:  # parts as one cell each
+            fourth = self._total((cells.noise - 6.0 * np.square(cells.noise) / cells.n)[None])[0]
+            own = self.third / self.variance**1.5, fourth / np.square(self.variance)
+            law = cell_law(self.rows, self.expected, self.variance, cumulants=own)
+            some = [draw_counts(law, row_hashes(np.arange(self.rows.size)), keys)]
+        else:
+            step = max(8, AT_A_TIME // cells.drawn)
+            each = (keys[b : b + step] for b in range(0, keys.size, step))
+            some = [self._total(cells.redrawn(part)) for part in each]
+        return np.concatenate([seen, *some]) - self.expected
 
     def gap(self, where: Where, inside: Flags) -> Gap:
         return gap_of_cells(self.cells.taken(inside), "region", where.words)

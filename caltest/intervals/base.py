@@ -15,12 +15,16 @@ from caltest.measures import REGISTRY, Measure
 from caltest.measures.outcome import Ends
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import AT_A_TIME, Draws, drawn_values, redrawn_values
+from caltest.numerics.cell_counts import cell_law, draw_counts
+from caltest.numerics.labels import resample_keys, row_hashes
+from caltest.numerics.loops import blocks, map_threads
 from caltest.predictions import Predictions
 from caltest.sources import Cells
-from caltest.types import Floats, SmallInts
+from caltest.types import Floats, Hashes, SmallInts
 
 FEWEST_ROWS = 5
-LARGE = 1000.0  # rows of a kind from which on their resampled number is drawn as a normal one
+VERY_MANY = 1 << 30  # rows
+BATCH = 32  # resamples that are drawn together
 REACHES = (
     "the exact test does not reject calibration at this level (p = {p:.3g}), so that the interval "
     "is extended to its value, {value:.4g}"
@@ -86,30 +90,19 @@ def resample_cells(evaluate: Callable[[Floats], Floats], cells: Cells, draws: Dr
     """Return `evaluate(counts)` for resampled `label_counts`, some resamples (B, 2C) at a time.
 
     A bootstrap of n rows draws multinomial numbers; these are independent Poisson ones, whose sum
-    varies, which a ratio to that sum does not see.
+    varies, which a ratio to that sum does not see. A Poisson number is the number of events of very
+    many rows.
     """
-    (others, events), step = np.split(label_counts(cells), 2), max(1, AT_A_TIME // len(cells))
+    mean, step = label_counts(cells), max(1, AT_A_TIME // len(cells))
+    law = cell_law(np.full(mean.size, VERY_MANY), mean, mean)
+    hashes, keys = row_hashes(np.arange(mean.size)), resample_keys(draws.seed, draws.n_resamples)
 
-    def batch(rng: np.random.Generator, size: int) -> Floats:
-        found = []
-        for first in range(0, size, step):
-            few = min(step, size - first)
-            happened = _poisson(rng, events, few)
-            found.append(evaluate(np.hstack([_poisson(rng, others, few), happened])))
-        return np.concatenate(found)
+    def batch(some: Hashes) -> Floats:
+        drawn = draw_counts(law, hashes, some)
+        parts = (drawn[i : i + step] for i in range(0, len(drawn), step))
+        return np.concatenate([evaluate(part) for part in parts])
 
-    return drawn_values(batch, draws)
-
-
-def _poisson(rng: np.random.Generator, mean: Floats, size: int) -> Floats:
-    """Draw Poisson numbers (size, C); where they are large, normal ones."""
-    few = mean <= LARGE
-    out = np.zeros((size, mean.size))
-    out[:, few] = rng.poisson(mean[few], (size, int(few.sum())))
-    if not few.all():
-        many = mean[~few]
-        out[:, ~few] = many + np.sqrt(many) * rng.standard_normal((size, many.size))
-    return out
+    return np.concatenate(list(map_threads(batch, [(keys[i],) for i in blocks(keys.size, BATCH)])))
 
 
 def calibrated_values(measure: Measure, predictions: Predictions, draws: Draws) -> Floats:

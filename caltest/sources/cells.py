@@ -135,16 +135,19 @@ class Cells:
         """The variance of the events of each cell, sums of w^2 p (1 - p)."""
         return self.variance if self.weights is None else self.weights.noise
 
-    def square_residuals(self, excess: Floats) -> Floats:
-        r"""Return the sum of :math:`w^2 (y - p)^2` in each cell, of events less the expected ones.
+    @cached_property
+    def slope(self) -> Floats:
+        r"""What one event more adds to the sum of :math:`w^2 (y - p)^2` of each cell.
 
-        At the mean prediction of the cell, and where weights differ within it, at the mean of those
-        of its rows.
+        At the mean prediction of the cell, and where weights differ within it, at the mean of
+        those of its rows.
         """
         slope = 1.0 - 2.0 * self.mean
-        if self.weights is not None:
-            slope = slope * (self.squares / self.n)
-        return np.asarray(excess * slope + self.noise)
+        return slope if self.weights is None else np.asarray(slope * (self.squares / self.n))
+
+    def square_residuals(self, excess: Floats) -> Floats:
+        r"""Return the sum of :math:`w^2 (y - p)^2` in each cell, of events beyond the expected."""
+        return np.asarray(excess * self.slope + self.noise)
 
     @cached_property
     def mean(self) -> Floats:

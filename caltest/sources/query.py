@@ -18,12 +18,13 @@ import numpy as np
 
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
+from caltest.numerics.loops import njit
 from caltest.predictions.parts import stacked
 from caltest.sources import weights
 from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbers
 from caltest.sources.columns import Columns, column
 from caltest.sources.tally import LEFT_OUT, Tally
-from caltest.types import Ints
+from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -302,15 +303,11 @@ class Counting:
         """Turn sums of remainders into those of probabilities."""
         columns = ["place", *SUMS, "least", "most", *(f"b{count}" for count in self.bins)]
         sums = {name: table[name].to_numpy() for name in columns}
-        place, n = sums["place"].astype(np.int64), sums["n"]
-        floor = np.maximum(place, 0).astype(np.float64)
-        first, second = sums["r1"] / UNIT, sums["r2"] / UNIT
-        expected = (n * floor + first) / GRID
-        squares = (n * floor * floor + 2.0 * floor * first + second) / GRID**2
-        variance = np.maximum(expected - squares, 0.0)
+        place = sums["place"].astype(np.int64)
+        given = (sums[name] for name in ("n", "r1", "r2", "least", "most"))
+        expected, variance, least, most = _moments(place, *given)
         bins = {count: sums[f"b{count}"].astype(np.int64) for count in self.bins}
-        rows, events = n.astype(np.int64), sums["y"].astype(np.int64)
-        least, most = (floor + sums["least"]) / GRID, (floor + sums["most"]) / GRID
+        rows, events = sums["n"].astype(np.int64), sums["y"].astype(np.int64)
         no_event, event = names
         return Cells(place, bins, rows, events, expected, variance, least, most, event, no_event)
 
@@ -330,6 +327,20 @@ class Counting:
         bins = {count: sums[f"b{count}"][first].astype(np.int64) for count in self.bins}
         cells = Cells(place, bins, **arrays, event=names[1], no_event=names[0], weights=own)
         return cells, np.searchsorted(first, start).astype(np.int64)
+
+
+@njit()
+def _moments(place: Ints, *sums: Floats) -> Floats:
+    """Return sums of p and of p (1 - p), least and most p of cells, from n, r1, r2 and the ends."""
+    n, first, second, least, most = sums
+    out = np.empty((4, place.size))
+    for c in range(place.size):
+        floor, r = float(max(place[c], 0)), first[c] / UNIT
+        squares = (n[c] * floor * floor + 2.0 * floor * r + second[c] / UNIT) / GRID**2
+        out[0, c] = (n[c] * floor + r) / GRID
+        out[1, c] = max(out[0, c] - squares, 0.0)
+        out[2, c], out[3, c] = (floor + least[c]) / GRID, (floor + most[c]) / GRID
+    return out
 
 
 def counted(frames: Iterable[Any], counting: Counting) -> pl.DataFrame:

@@ -319,8 +319,9 @@ class EventCells(OneEvent):
 
     def within(self, observed: Observed, scale: Floats) -> Floats:
         # The sum of a cell squared, less the squares of its rows.
-        rows = self.cells.square_residuals(observed)
-        return np.asarray(0.5 * ((np.square(observed) - rows) @ np.square(scale)))
+        squares = np.square(scale)
+        rows = self.sum_of(self.cells.slope * squares, observed) + self.noise @ squares
+        return np.asarray(0.5 * (np.square(observed) @ squares - rows))
 
 
 def log_odds(p: Floats) -> Floats:

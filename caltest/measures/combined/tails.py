@@ -104,11 +104,14 @@ class Combining(BoundMeasure):
         keys = reference_keys()
         redrawn(keys[:1])  # what is made once, before the threads
         step = max(min(BATCH, max(8, AT_A_TIME // size)), FEW // size)
+        together = max(step, self.keys_together)
 
         def batch(first: int) -> Floats:
-            return self.statistics(redrawn(keys[first : first + step]))
+            drawn = redrawn(keys[first : first + together])
+            parts = (drawn[i : i + step] for i in range(0, len(drawn), step))
+            return np.concatenate([self.statistics(part) for part in parts], axis=1)
 
-        tasks = [(first,) for first in range(0, REFERENCES, step)]
+        tasks = [(first,) for first in range(0, REFERENCES, together)]
         reference = np.concatenate(list(map_threads(batch, tasks)), axis=1)
         self.scales = scales_of(self.portfolio, reference)
 

@@ -5,10 +5,13 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import caltest as ct
-from caltest.htests.places import find_places
+from caltest.htests import places as found_places
+from caltest.htests.places import CellSearch, find_places
 from caltest.results import Verdict
+from caltest.sources import count_rows
 
 OPTIONS = {"n_resamples": 199, "rng": 1}
 
@@ -129,6 +132,26 @@ def test_cells_name_the_places_of_rows():
         assert cells.n == rows.n == cells.mask(data).sum()
         assert cells.gap == pytest.approx(rows.gap, abs=1e-6)
         assert cells.at(0.95).low == pytest.approx(rows.at(0.95).low, abs=1e-3)
+
+
+def test_parts_are_redrawn_as_their_cells_are(monkeypatch):
+    """Sums of a part of many rows have the distribution of the sums over its cells."""
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.7, 2.0, 150_000)
+    search = CellSearch(count_rows(p, (rng.random(p.size) < p).astype(int)))
+    assert search.variance.min() > 50
+    monkeypatch.setattr(found_places, "LARGE", 50.0)
+    parts = search.sums(3000, 1)
+    monkeypatch.setattr(found_places, "LARGE", np.inf)
+    cells = search.sums(3000, 1)
+    np.testing.assert_array_equal(parts[0], cells[0])
+    for one in (parts[1:], cells[1:]):
+        sums = (one / np.sqrt(search.variance)).T
+        assert np.abs(np.corrcoef(sums) - np.eye(len(sums))).max() < 0.08
+        for found in sums:
+            assert stats.kstest(found, "norm").statistic < 0.045
+        skewness = stats.skew(sums, axis=1) - search.third / search.variance**1.5
+        assert np.abs(skewness).max() < 0.2
 
 
 def test_clusters_name_fewer_places():

@@ -3,9 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+import scipy
 
 import caltest as ct
-from caltest.intervals.base import REACHES, REJECTED, Exact, _poisson, agreeing, resample_cells
+from caltest.intervals.base import REACHES, REJECTED, Exact, agreeing, resample_cells
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationSlope
@@ -168,12 +169,18 @@ def test_what_needs_the_rows_says_so():
 
 
 def test_resampled_numbers_have_the_moments_of_drawn_rows():
-    """Small and large numbers, of either kind of rows."""
-    rng = np.random.default_rng(5)
-    mean = np.array([0.0, 0.5, 7.0, 999.0, 5000.0])
-    drawn = _poisson(rng, mean, 20_000)
-    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.02, rtol=0.002)
-    np.testing.assert_allclose(drawn.var(axis=0), mean, rtol=0.06)
+    """Small and large numbers, of either kind of rows, are Poisson ones."""
+    numbers = [0, 1, 7, 90, 110, 5000]
+    p, y = np.repeat(np.arange(6) / 6, [2 * k for k in numbers]), np.tile([0, 1], sum(numbers))
+    cells = count_rows(p, y)
+    drawn = resample_cells(lambda counts: counts, cells, Draws(20_000, 1))
+    mean = np.tile(numbers[1:], 2)
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, rtol=0.02)
+    np.testing.assert_allclose(drawn.var(axis=0), mean, rtol=0.05)
+    assert np.abs(np.corrcoef(drawn.T) - np.eye(10)).max() < 0.035
+    for k, column in zip(mean[:4].tolist(), drawn.T[:4], strict=True):
+        upto = np.mean(column[:, None] <= np.arange(3 * k), axis=0)
+        np.testing.assert_allclose(upto, scipy.stats.poisson(k).cdf(np.arange(3 * k)), atol=0.015)
     cells = count_rows([0.2] * 50 + [0.6] * 50, [0, 1] * 50)
 
     def share(counts):
