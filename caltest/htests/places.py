@@ -336,7 +336,7 @@ class CellSearch(Search):
         if cells.weights is None and self.variance.min() > LARGE:  # parts as one cell each
             fourth = self._total((cells.noise - 6.0 * np.square(cells.noise) / cells.n)[None])[0]
             own = self.third / self.variance**1.5, fourth / np.square(self.variance)
-            law = cell_law(self.rows, self.expected, self.variance, cumulants=own)
+            law = cell_law(self.rows.astype(np.int64), self.expected, self.variance, cumulants=own)
             some = [draw_counts(law, row_hashes(np.arange(self.rows.size)), keys)]
         else:
             step = max(8, AT_A_TIME // cells.drawn)
