@@ -543,7 +543,7 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, form: str) -> 
     >>> from caltest.results.wording import badge
     >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
     >>> json.loads(badge(result, "json"))["message"]
-    'no evidence against (p = 0.78)'
+    'no evidence against (p = 0.81)'
     """
     rows, p = result.tests, result.pvalue
     claim = claim_of(rows[0]) if rows else CALIBRATION
