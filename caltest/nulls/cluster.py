@@ -159,8 +159,8 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     + 1 vectors of signs, all of them take the place of random ones. Where few clusters or few
     events are expected, the p-value is no less than that of the exact null, which takes the rows as
     independent, or of redrawn events where times are censored: signs know nothing of the events
-    that did not happen. Where the predictions imply
-    sums that are skewed, it is compared with those of simulated ones, see `allowing_for_skewness`.
+    that did not happen. Where the predictions imply sums that are skewed, it is compared with those
+    of simulated ones, see `allowing_for_skewness`.
 
     References
     ----------
@@ -209,7 +209,7 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
         return _raised(outcome, exact.pvalue, floors, "that of independent rows")
     p, happened = predictions.probs[:, 1], predictions.labels == 1
     factors = predictions.censoring.redrawn(p, happened, draws.n_resamples, draws.seed)
-    redrawn, scores = replicates_of(statistics, _values(statistics, np.arange(p.size), [factors]))
+    redrawn, scores = replicates_of(statistics, _values(statistics, np.arange(p.size), factors))
     order, pvalues, adjusted = most_extreme_first(scores)
     floors = {statistics[k].key: (float(pvalues[k]), float(adjusted[k])) for k in order}
     return _raised(outcome, redrawn.pvalue, floors, "that of redrawn events of independent rows")

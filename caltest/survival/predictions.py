@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, Self
@@ -14,6 +14,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.predictions import Predictions, tables
 from caltest.predictions.dependence import CLUSTER
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
+from caltest.units.sums import AT_A_TIME
 
 ROW = "row"
 
@@ -88,8 +89,8 @@ class Censoring:
         own = np.append(of_time, 0.0)[self.passed] * self.censored
         return np.asarray(residuals + self.mass * (own - compensator[self.passed + self.censored]))
 
-    def redrawn(self, p: Floats, happened: Flags, n_resamples: int, seed: int) -> Floats:
-        r"""Return what multiplies the residual of each row, (B, n), where events are redrawn.
+    def redrawn(self, p: Floats, happened: Flags, n_resamples: int, seed: int) -> Iterator[Floats]:
+        r"""Yield what multiplies the residual of each row, (b, n), where events are redrawn.
 
         Given that the status of a row is known, the event has a probability in proportion to
         :math:`p / \bar w_1`, with :math:`\bar w_1` the mean weight of rows with the event, and no
@@ -103,16 +104,19 @@ class Censoring:
         n_resamples, seed : int
             Of the redrawn events.
         """
-        rng, shape = np.random.default_rng(seed), (n_resamples, p.size)
+        rng, step = np.random.default_rng(seed), max(1, AT_A_TIME // p.size)
         known = self.weights > 0
         ratio = np.divide(self.weights, self.mass, out=np.zeros(p.size), where=known)
         alike = (known & (happened == k) for k in (False, True))
         never, ever = (ratio[some if some.any() else known] for some in alike)
         event, none = p / ever.mean(), (1.0 - p) / never.mean()
-        redrawn = rng.random(shape) * (event + none) < event
-        weight = np.where(redrawn, rng.choice(ever, shape), rng.choice(never, shape))
-        own, new = self.weights * (happened - p), self.mass * weight * (redrawn - p)
-        return np.asarray(np.divide(new, own, out=np.zeros(shape), where=own != 0))
+        own = self.weights * (happened - p)
+        for first in range(0, n_resamples, step):
+            shape = min(step, n_resamples - first), p.size
+            redrawn = rng.random(shape) * (event + none) < event
+            weight = np.where(redrawn, rng.choice(ever, shape), rng.choice(never, shape))
+            new = self.mass * weight * (redrawn - p)
+            yield np.divide(new, own, out=np.zeros(shape), where=own != 0)
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats]:
         """Return the sums (B, K) of values (B, n) of rows at risk and lost at each time."""

@@ -10,6 +10,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
+from caltest.survival import predictions
 
 HORIZON = 1.0
 
@@ -246,12 +247,21 @@ def test_redrawn_events_have_the_risk_that_known_rows_have():
         event = (first <= end).astype(int)
         data = ct.SurvivalPredictions(risk, np.minimum(first, end), event, horizon=1.0)
         own = data.sample_weight * (data.labels - risk)
-        factors = data.censoring.redrawn(risk, data.labels == 1, 2000, 0)
+        factors = np.vstack([*data.censoring.redrawn(risk, data.labels == 1, 2000, 0)])
         found = (factors * own).reshape(2000, 2, 500)
         error = found.std() / np.sqrt(found[:, 0].size)
         assert (np.abs(found.mean(axis=(0, 2))) < 5 * error).all()
     values = found[:, 0][:, own[:500] != 0]
     assert np.unique(values.round(9)).tolist() == [-0.2, 0.8]
+
+
+def test_events_of_many_rows_are_redrawn_some_resamples_at_a_time(monkeypatch):
+    """No block is larger than what is drawn at a time, and all resamples are there."""
+    monkeypatch.setattr(predictions, "AT_A_TIME", 700)
+    risk = np.full(200, 0.3)
+    data = ct.SurvivalPredictions(risk, np.ones(200), np.arange(200) % 3 == 0, horizon=1.0)
+    blocks = [*data.censoring.redrawn(risk, data.labels == 1, 20, 0)]
+    assert [len(block) for block in blocks] == [3, 3, 3, 3, 3, 3, 2]
 
 
 def test_rows_stay_survival_predictions():
