@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from caltest.testing import strategies as strategies
     from caltest.testing.assertions import TooFewRowsWarning, assert_calibrated, assert_within
-    from caltest.testing.own_checks import check_calibrator, check_lens, check_model, check_test
+    from caltest.testing.calibrator_checks import check_calibrator
+    from caltest.testing.htest_checks import check_lens, check_model, check_test
 
 __all__ = [
     "TooFewRowsWarning",
@@ -25,7 +26,8 @@ __all__ = [
 
 _NAMES = {
     **dict.fromkeys(("TooFewRowsWarning", "assert_calibrated", "assert_within"), "assertions"),
-    **dict.fromkeys(("check_calibrator", "check_lens", "check_model", "check_test"), "own_checks"),
+    "check_calibrator": "calibrator_checks",
+    **dict.fromkeys(("check_lens", "check_model", "check_test"), "htest_checks"),
 }
 
 

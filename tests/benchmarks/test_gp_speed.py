@@ -19,7 +19,7 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from caltest.classifiers import DirichletGPClassifier
-from caltest.classifiers.label_regressions import _variance_of
+from caltest.classifiers.dirichlet_gp import _variance_of
 from caltest.classifiers.rbf import RBFParameters
 from caltest.classifiers.regressions import pseudo_targets, regressions
 

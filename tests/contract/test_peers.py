@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from caltest.testing import check_calibrator
-from caltest.testing.own_checks import CALIBRATOR_PROPERTIES, claim_of
+from caltest.testing.calibrator_checks import CALIBRATOR_PROPERTIES, claim_of
 
 ASKED = ("simplex", "inputs", "repeats", "pickle", "weights", "near-identity", "ranking")
 

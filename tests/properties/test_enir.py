@@ -13,7 +13,7 @@ from scipy.special import xlog1py, xlogy
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import ENIR
-from caltest.calibrators.binary.binning import mean_of_models, solution_path
+from caltest.calibrators.binary.enir import mean_of_models, solution_path
 from caltest.testing import strategies
 
 SETS = strategies.predictions((1, 14), 2, weighted=False).map(

@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from caltest.calibrators import GPCalibrator
-from caltest.calibrators.gp.calibrator import line_kmeans
 from caltest.calibrators.gp.elbo import GPScores, bound
+from caltest.calibrators.gp.fit import line_kmeans
 from caltest.calibrators.gp.process import LatentPosterior
 
 pytestmark = pytest.mark.filterwarnings("ignore:the latent mean falls:UserWarning")

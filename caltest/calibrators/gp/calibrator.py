@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import matmul_toeplitz, solve_triangular
-from scipy.optimize import isotonic_regression
-from scipy.special import expit, ndtri, softmax
+from scipy.special import ndtri, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.gp import elbo, process
+from caltest.calibrators.gp import elbo, fit, optimize, process
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.drawing import draw
-from caltest.errors import invalid, shown
-from caltest.numerics.loops import blocks, map_threads
+from caltest.errors import invalid
 from caltest.numerics.softmax import inverse_temperature, smoothed_logs
 from caltest.numerics.sorted_scores import shares
-from caltest.numerics.variational import marginals
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -32,51 +27,6 @@ SATURATED = 0.999  # probability; beyond, differences of the log odds are none o
 MOST_SATURATED = 0.3  # of the rows
 INFERENCES = ("auto", "gauss-hermite", "monte-carlo", "mean")
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
-START = (1.0, 0.5, 0.01)  # variance, length scale over the range of the scores, noise
-VARIANCE = (1e-4, 5.0)  # the end is that of the paper's software
-SCALE = (0.01, 10.0)  # over the range of the scores
-NOISE = (1e-5, 1.0)
-MOST_LOGITS = 1e6  # a range of logits beyond which the interval of the variance does not grow
-MOST_WEIGHT = 1e20  # a sum beside which rounding hides the prior; squares of more may overflow
-LEAST_NOISE = 1e-10  # of the variance, so that k(Z, Z) is not singular
-LEAST_SCALE = 1e-3  # that of the paper's software; the grid has a dozen nodes per length scale
-STEPS = 2.0**30  # to which a unit is rounded
-FARTHEST = 1e100  # in units of the range, so that no square overflows
-MOST_ROUNDS = 100
-
-
-class LatentFunction(NamedTuple):
-    """The latent function at some scores: its mean and the ends of a pointwise band."""
-
-    mean: Floats
-    lower: Floats
-    upper: Floats
-
-
-@dataclass(frozen=True)
-class ScoreRange:
-    """The range of the scores of a fit, which is the process's unit of length.
-
-    Differences of scores from its lower end are exact where the range is small beside the scores,
-    as for hundreds of nearly equal probabilities; differences from 0 would be rounding errors.
-    """
-
-    low: float
-    high: float
-
-    @property
-    def extent(self) -> float:
-        """The length of the range, or 1 where all scores are equal."""
-        return self.high - self.low or 1.0
-
-    def of(self, z: Floats) -> Floats:
-        """Return scores in these units: 0 to 1 within the range."""
-        with np.errstate(over="ignore"):  # where the range is smaller than 1e-300
-            return np.clip((z - self.low) / self.extent, -FARTHEST, FARTHEST)
-
-    def scores(self, u: Floats) -> Floats:
-        """Return the scores that are u in these units."""
-        return self.low + self.extent * u
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -231,9 +181,9 @@ class GPCalibrator(Calibrator):
     inference: str = "auto"
     n_samples: int = 100
     monotone: bool = False
-    length_scale_bounds: elbo.Interval | None = None
-    variance_bounds: elbo.Interval | None = None
-    noise_bounds: elbo.Interval | None = None
+    length_scale_bounds: optimize.Interval | None = None
+    variance_bounds: optimize.Interval | None = None
+    noise_bounds: optimize.Interval | None = None
     batch_size: int | None = None
     max_iter: int = 300
     tol: float = 1e-6
@@ -246,7 +196,7 @@ class GPCalibrator(Calibrator):
         self._check(data.inputs.m)
         self.seed_ = checks.check_seed(self.random_state, "random_state")
         self._without_temperature()
-        scores, units = scores_of(data)
+        scores, units = fit.scores_of(data)
         fitted = self._maximise(scores, units)
         saturated = 0.0 if self.from_logits else _saturated(scores, units)
         if saturated and self.scores == "auto" and not callable(self.mean_function):
@@ -254,7 +204,7 @@ class GPCalibrator(Calibrator):
             beta, _ = inverse_temperature(z[share > 0], data.codes[share > 0], share[share > 0])
             self.temperature_, self.smoothing_ = 1 / beta, 1 / (total + 1)
             tempered = CalibrationSet(self._scored(data.inputs), data.codes, data.weight)
-            others, units_of_others = scores_of(tempered)
+            others, units_of_others = fit.scores_of(tempered)
             other = self._maximise(others, units_of_others)
             if other.value > fitted.value:
                 fitted, scores, units = other, others, units_of_others
@@ -266,7 +216,7 @@ class GPCalibrator(Calibrator):
             self._note(f"{text}{same}; pass scores='auto'")
         self.score_range_ = np.array([units.low, units.high])
         if not fitted.converged:
-            self._note(unfinished(fitted, self.max_iter))
+            self._note(fit.unfinished(fitted, self.max_iter))
         q = fitted.q
         self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
@@ -311,7 +261,7 @@ class GPCalibrator(Calibrator):
         checks.check_optional_integer(self.batch_size, "batch_size")
         checks.check_jobs(self.n_jobs)
 
-    def _of_mean(self, scores: elbo.GPScores, units: ScoreRange) -> elbo.GPScores:
+    def _of_mean(self, scores: elbo.GPScores, units: fit.ScoreRange) -> elbo.GPScores:
         """Return the scores with the prior mean and the covariances that the options name."""
         prior = self._prior_mean(units.scores(scores.z), scores.prior)
         return replace(scores, prior=prior, full=self.covariance == "full", n_jobs=self.n_jobs)
@@ -329,13 +279,13 @@ class GPCalibrator(Calibrator):
             raise invalid(rule, got, "pass a function that goes element by element")
         return mean
 
-    def _maximise(self, scores: elbo.GPScores, units: ScoreRange) -> elbo.FittedGP:
+    def _maximise(self, scores: elbo.GPScores, units: fit.ScoreRange) -> optimize.FittedGP:
         """Fit the process, with the prior mean of the option."""
         scores, limits = self._of_mean(scores, units), self._limits(units.extent)
         # The prior at the inducing inputs by k-means.
         weight = np.repeat(scores.weight, scores.z.shape[1])
-        Z = line_kmeans(scores.z.ravel(), weight, self.n_inducing)
-        boxes = zip(START, (limits.variance, limits.scale, limits.noise), strict=True)
+        Z = fit.line_kmeans(scores.z.ravel(), weight, self.n_inducing)
+        boxes = zip(fit.START, (limits.variance, limits.scale, limits.noise), strict=True)
         theta, scale, noise = (float(np.clip(x, *box)) for x, box in boxes)
         which, M = process.KERNELS[self.kernel], Z.size
         start = process.LatentPosterior(np.zeros(M), np.eye(M), Z, theta, scale, noise, which)
@@ -343,41 +293,41 @@ class GPCalibrator(Calibrator):
         rng, (n, K) = np.random.default_rng(self.seed_), scores.z.shape
         size = n if self.batch_size is None else min(n, self.batch_size)
         batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
-        fitted = elbo.maximise(batch, start, limits)
+        fitted = optimize.maximise(batch, start, limits)
         paths = None
         if self.expectation == "monte-carlo":
             ratio = (scores.high - scores.low) / limits.scale[0]
             paths = process.random_paths(K, M, self.n_samples, ratio, rng, which)
         if size < n:
-            return elbo.maximise_batches(scores, fitted.q, limits, paths, size, rng)
+            return optimize.maximise_batches(scores, fitted.q, limits, paths, size, rng)
         if paths is None:
             return fitted
-        return elbo.maximise_drawn(scores, fitted.q, limits, paths)
+        return optimize.maximise_drawn(scores, fitted.q, limits, paths)
 
-    def _limits(self, extent: float) -> elbo.FitLimits:
+    def _limits(self, extent: float) -> optimize.FitLimits:
         """Check the intervals, that of the length scale in units of the range.
 
         The default for the variance of logits goes by their range, of length `extent`.
         """
-        variance, scale, (least, most) = VARIANCE, SCALE, NOISE
+        variance, scale, (least, most) = fit.VARIANCE, fit.SCALE, fit.NOISE
         if self.variance_bounds is not None:
-            variance = check_interval(self.variance_bounds, "variance_bounds")
+            variance = fit.check_interval(self.variance_bounds, "variance_bounds")
         elif self.logarithmic_:
-            variance = variance[0], max(variance[1], min(extent, MOST_LOGITS) ** 2)
+            variance = variance[0], max(variance[1], min(extent, fit.MOST_LOGITS) ** 2)
         if self.length_scale_bounds is not None:
             given, name = self.length_scale_bounds, "length_scale_bounds"
-            scale = check_interval(given, name, least=LEAST_SCALE)
+            scale = fit.check_interval(given, name, least=fit.LEAST_SCALE)
         if self.noise_bounds is not None:
-            least, most = check_interval(self.noise_bounds, "noise_bounds")
-        floor = LEAST_NOISE * variance[1]
+            least, most = fit.check_interval(self.noise_bounds, "noise_bounds")
+        floor = fit.LEAST_NOISE * variance[1]
         noise = max(least, floor), max(most, 10 * floor)
-        return elbo.FitLimits(variance, scale, noise, self.max_iter, self.tol)
+        return optimize.FitLimits(variance, scale, noise, self.max_iter, self.tol)
 
     def _look_for_falls(self, scores: elbo.GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
         self.knots_ = self.heights_ = np.empty(0)
         ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
-        t = knots(*self._prior(ends).tolist(), logarithmic=not self.logarithmic_)
+        t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.logarithmic_)
         z = t if self.logarithmic_ else np.exp(t)
         heights = self._mean(z, t)
         peak = np.maximum.accumulate(heights)
@@ -385,7 +335,7 @@ class GPCalibrator(Calibrator):
         first, fall = int(np.argmax(heights[: last + 1])), float(peak[last] - heights[last])
         if self.monotone and fall > 0:
             weight = np.repeat(scores.weight, scores.z.shape[1])
-            self.heights_ = projected(t, heights, scores.prior.ravel(), weight)
+            self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
             self.knots_ = t
         elif fall > MATERIAL_FALL:
             text = f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}"
@@ -400,8 +350,8 @@ class GPCalibrator(Calibrator):
         return process.LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
-    def _units(self) -> ScoreRange:
-        return ScoreRange(*self.score_range_.tolist())
+    def _units(self) -> fit.ScoreRange:
+        return fit.ScoreRange(*self.score_range_.tolist())
 
     @property
     def inducing_inputs_(self) -> Floats:
@@ -432,11 +382,11 @@ class GPCalibrator(Calibrator):
             return np.interp(inside, self.knots_, self.heights_) + (prior - inside)
         u = self._units.of(z.ravel())
         mean = self._prior_mean(z, prior)
-        return mean + latent_mean(self._latent, u).reshape(z.shape)
+        return mean + fit.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         self._check(inputs.m)
-        z, prior = places_of(self._scored(inputs))
+        z, prior = fit.places_of(self._scored(inputs))
         mean = self._mean(z, prior)
         automatic = "gauss-hermite" if inputs.m == 2 else "monte-carlo"
         inference = automatic if self.inference == "auto" else self.inference
@@ -444,14 +394,14 @@ class GPCalibrator(Calibrator):
         if inference == "mean":
             return np.asarray(softmax(mean, axis=1))
         if inference == "gauss-hermite":
-            event = gauss_hermite(self._latent, self._units.of(z), mean, full=full)
+            event = fit.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
             return np.column_stack([1 - event, event])
         rng = np.random.default_rng(self.seed_)
         within, places = self._span(), self._units.of(z)
         numbers = within, places, mean, self.n_samples, rng
-        return mean_softmax(self._latent, *numbers, full=full, n_jobs=self.n_jobs)
+        return fit.mean_softmax(self._latent, *numbers, full=full, n_jobs=self.n_jobs)
 
-    def latent(self, z: object, *, confidence: float = 0.95) -> LatentFunction:
+    def latent(self, z: object, *, confidence: float = 0.95) -> fit.LatentFunction:
         """Return the latent function at given scores, with a pointwise band.
 
         The softmax does not see a constant that is added to f, and no data can tell it. Here f is
@@ -475,11 +425,11 @@ class GPCalibrator(Calibrator):
         places = check_scores(z, "z", probabilities=not self.logarithmic_)
         quantile, q = float(ndtri((1 + checks.check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
-        mean -= self.shares_ @ latent_mean(q, self.places_)
+        mean -= self.shares_ @ fit.latent_mean(q, self.places_)
         at = self._units.of(places)
-        variance = centred_variance(q, at, self.places_, self.shares_)
+        variance = fit.centred_variance(q, at, self.places_, self.shares_)
         half = quantile * np.sqrt(variance)
-        return LatentFunction(mean, mean - half, mean + half)
+        return fit.LatentFunction(mean, mean - half, mean + half)
 
     def plot_latent(self, *, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
         """Plot the latent function with its band, beside that of the identity map.
@@ -513,7 +463,7 @@ class GPCalibrator(Calibrator):
         return [Coefficient(name, float(value)) for name, value in known.items()]
 
 
-def _saturated(scores: elbo.GPScores, units: ScoreRange) -> float:
+def _saturated(scores: elbo.GPScores, units: fit.ScoreRange) -> float:
     """Return the share of rows with nearly the same score, or 0 where it is small.
 
     Probabilities that are all 0 and 1 have no better logarithms.
@@ -541,221 +491,3 @@ def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
 
 
 # ---- What is fitted to, and the checks of intervals ----------------------------------------------
-
-
-def unfinished(fitted: elbo.FittedGP, max_iter: int) -> str:
-    """Return the note on a fit that did not converge."""
-    remedy = "max_iter" if fitted.n_iter >= max_iter else "tol"
-    text = f"the evidence lower bound was not at its maximum after {fitted.n_iter} iterations"
-    return f"{text}; pass a larger {remedy}"
-
-
-def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
-    """Return the scores and the prior mean there, both (n, m).
-
-    Logits less the largest of their row have the same softmax, and keep their digits beside a large
-    constant.
-    """
-    if inputs.from_logits:
-        return inputs.logits, inputs.logits - inputs.logits.max(axis=1, keepdims=True)
-    return inputs.probs, inputs.logits
-
-
-def scores_of(data: CalibrationSet) -> tuple[elbo.GPScores, ScoreRange]:
-    """Return the rows that have weight, sorted, and equal ones as one; in units of their range.
-
-    L-BFGS makes rounding errors visible: so neither the order of rows nor a weight in place of
-    repeated rows changes a bit of the fit, and scores and prior means are rounded to 1e-9.
-    """
-    if data.weight is not None:
-        data = data.rows(np.flatnonzero(data.weight))
-    z, prior = places_of(data.inputs)
-    weight = np.ones(len(z)) if data.weight is None else data.weight
-    units = ScoreRange(float(z.min()), float(z.max()))
-    z, prior = np.round(units.of(z) * STEPS) / STEPS, np.round(prior * STEPS) / STEPS
-    order = np.lexsort((weight, data.codes, *z.T))
-    z, codes = z[order], data.codes[order]
-    differs = (z[1:] != z[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
-    first = np.flatnonzero(np.concatenate([[True], differs]))
-    total = np.add.reduceat(weight[order], first)
-    total *= min(1.0, MOST_WEIGHT / total.sum())
-    prior = prior[order[first]]
-    return elbo.GPScores(z[first], prior, codes[first], total, 0.0, float(z.max())), units
-
-
-def line_kmeans(points: Floats, weight: Floats, M: int) -> Floats:
-    """Return at most M centres of weighted points, ascending: all points where they are no more.
-
-    It starts from an even division of the range, so that crowded regions do not take all centres,
-    and draws nothing; a cell that loses its points keeps its centre.
-    """
-    x, at = np.unique(points, return_inverse=True)
-    if x.size <= M:
-        return x
-    mass = np.concatenate([[0.0], np.cumsum(np.bincount(at.ravel(), weight))])
-    moment = np.concatenate([[0.0], np.cumsum(np.diff(mass) * x)])
-    centres = x[0] + (x[-1] - x[0]) * (np.arange(M) + 0.5) / M
-    for _ in range(MOST_ROUNDS):
-        edges = np.searchsorted(x, (centres[1:] + centres[:-1]) / 2)
-        edges = np.concatenate([[0], edges, [x.size]])
-        share, total = np.diff(mass[edges]), np.diff(moment[edges])
-        moved = np.where(share > 0, total / np.where(share > 0, share, 1), centres)
-        if np.array_equal(moved, centres):
-            break
-        centres = moved
-    return np.asarray(np.clip(centres, x[0], x[-1]))
-
-
-def check_interval(value: object, name: str, *, least: float = 0.0) -> tuple[float, float]:
-    """Check two positive numbers, the first below the second and not below `least`."""
-    items = list(value) if isinstance(value, tuple | list) else []
-    if len(items) == 2:
-        low, high = (checks.check_positive(item, f"each end of {name}") for item in items)
-        if low < least:
-            rule = f"each end of {name} must be at least {least:g}"
-            raise invalid(rule, shown(value), f"pass {least:g} or more")
-        if low < high:
-            return low, high
-    rule = f"{name} must be two ascending numbers"
-    raise invalid(rule, shown(value), "pass (low, high)")
-
-
-# ---- What a fitted GP calibration predicts: the latent function, and probabilities from it ------
-
-POINTS = 2**16  # places at a time
-PRODUCTS = 2**22  # entries of the kernel by the grid at a time
-VALUES_PER_THREAD = 2**19  # latent values at a time, of each thread
-NODES = 64  # of the Gauss-Hermite rule
-KNOTS = 1024
-TILT = 1e-6  # slope over that of the prior mean that a projection keeps, so that ranks stay
-
-
-def latent_mean(q: process.LatentPosterior, z: Floats) -> Floats:
-    """Return the mean of f without the prior mean at z, (P,)."""
-    at = process.project(q, q.Z)
-    weights = solve_triangular(at.L, q.m, lower=True, trans="T", check_finite=False)
-    mean = np.empty(z.size)
-    for part in blocks(z.size, POINTS):
-        mean[part] = q.prior(z[part], q.Z) @ weights
-    return mean
-
-
-def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Floats) -> Floats:
-    """Return the variance of f(z) - sum_g share_g f(x_g) with the noise at z, (P,).
-
-    x is an even grid. Takes O(P (G + M^2)).
-    """
-    far = process.project(q, x)
-    beside = far.A @ share
-    beside -= q.C @ (q.C.T @ beside)
-    column = q.prior(x, x[:1])[:, 0]  # the grid is even
-    level = share @ matmul_toeplitz(column, share) - (far.A @ share) @ beside
-    variance = np.empty(z.size)
-    for part in blocks(z.size, max(1, PRODUCTS // x.size)):
-        A = process.project(q, z[part]).A
-        shared = q.prior(z[part], x) @ share - A.T @ beside
-        variance[part] = marginals(A, q.variance, q.m, q.C)[1] - 2 * shared + level
-    return np.maximum(variance, 0.0) + q.noise
-
-
-def functions_around(
-    q: process.LatentPosterior, at: process.Projection, within: elbo.Interval, S: int, rng: Any
-) -> Floats:
-    """Draw S functions around the mean, which do not depend on classes, on the grid, (G, S)."""
-    ratio = (within[1] - within[0]) / q.scale
-    half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, rng, q.kernel)
-    values, _ = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), at, within[0])
-    return _with_mirror(values, S)
-
-
-def mean_softmax(
-    q: process.LatentPosterior,
-    within: elbo.Interval,
-    z: Floats,
-    mean: Floats,
-    S: int,
-    rng: np.random.Generator,
-    *,
-    full: bool,
-    n_jobs: int | None,
-) -> Floats:
-    """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z.
-
-    The process is drawn on a grid over `within`, where z lies, and interpolated.
-    """
-    K, at = z.shape[1], process.project(q, process.grid(*within, q.scale, q.kernel))
-    unexplained = marginals(at.A, q.variance, q.m, q.C)[1]
-    paths = functions_around(q, at, within, S, rng) if full else None
-    classes = _with_mirror(rng.standard_normal((K, (S + 1) // 2)), S)
-
-    def block(z: Floats, mean: Floats) -> Floats:
-        stencil = process.stencils(np.clip(z, *within).ravel(), at.x)
-        if paths is not None:
-            values = mean[:, :, None] + math.sqrt(q.noise) * classes
-            process.gather_draws(*stencil, paths, values.reshape(z.size, S))
-        else:
-            variance = process.gather(*stencil, unexplained[None]).reshape(z.shape)
-            deviation = np.sqrt(np.maximum(variance, 0) + q.noise)
-            values = mean[:, :, None] + deviation[:, :, None] * classes
-        values -= values.max(axis=1, keepdims=True)
-        np.exp(values, out=values)
-        return np.asarray(np.einsum("iks,is->ik", values, 1 / (S * values.sum(axis=1))))
-
-    size = max(1, VALUES_PER_THREAD // (K * S))
-    tasks = [(z[i : i + size], mean[i : i + size]) for i in range(0, len(z), size)]
-    return np.concatenate(list(map_threads(block, tasks, n_jobs)))
-
-
-def _with_mirror(half: Floats, S: int) -> Floats:
-    """Return S draws of which one half mirrors the other: their mean is 0."""
-    return np.concatenate([half, -half], axis=1)[:, :S]
-
-
-def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: bool) -> Floats:
-    """Return the mean probability of the second of two classes, (n,), by quadrature.
-
-    f_1 - f_0 is normal, so that it is the mean of a logistic function of one normal variable.
-    """
-    x, weight = np.polynomial.hermite.hermgauss(NODES)
-    x, weight = math.sqrt(2) * x, weight / math.sqrt(math.pi)
-    out = np.empty(len(z))
-    for part in blocks(len(z), POINTS):
-        ends = [process.project(q, np.ascontiguousarray(z[part, k])).A for k in (0, 1)]
-        variance = sum(marginals(A, q.variance, q.m, q.C)[1] + q.noise for A in ends)
-        if full:
-            spreads = [q.C.T @ A for A in ends]
-            distance = (z[part, 1] - z[part, 0]) / q.scale
-            shared = q.variance * process.correlation(distance**2, q.kernel.order)[0]
-            shared += np.sum(spreads[0] * spreads[1] - ends[0] * ends[1], axis=0)
-            variance = variance - 2 * shared
-        deviation = np.sqrt(np.maximum(variance, 0.0))
-        centre = mean[part, 1] - mean[part, 0]
-        out[part] = expit(centre[:, None] + deviation[:, None] * x) @ weight
-    return out
-
-
-def knots(low: float, high: float, *, logarithmic: bool) -> Floats:
-    """Return places of the prior mean from `low` to `high`, ascending: even, and even as exp."""
-    t = np.linspace(low, high, KNOTS + 1)
-    if not logarithmic:
-        return t
-    z = np.linspace(math.exp(low), math.exp(high), KNOTS + 1)[1:-1]
-    return np.union1d(t, np.log(z))
-
-
-def projected(t: Floats, values: Floats, places: Floats, weight: Floats) -> Floats:
-    """Return the nearest increasing values at the knots t, nearest where the scores are.
-
-    Parameters
-    ----------
-    t, values : (T,) array
-        The latent mean by the prior mean.
-    places : (P,) array
-        The prior mean of the scores.
-    weight : (P,) array
-        Weights of the scores.
-    """
-    at = np.clip(np.searchsorted(t, places), 0, t.size - 1)
-    mass = np.bincount(at, weight, t.size)
-    mass = mass / mass.sum() + 1e-3 / t.size
-    return np.asarray(isotonic_regression(values - TILT * t, weights=mass).x + TILT * t)

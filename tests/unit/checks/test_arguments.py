@@ -7,7 +7,8 @@ import pytest
 
 import caltest as ct
 from caltest import InvalidInput
-from caltest.calibrators.gp.calibrator import check_interval, check_scores
+from caltest.calibrators.gp.calibrator import check_scores
+from caltest.calibrators.gp.fit import check_interval
 from caltest.calibrators.spline.calibrator import check_spline_mode
 from caltest.checks import check_design, check_light_bounds, check_optional_integer, check_tolerance
 from caltest.htests.master_scale import check_counts, check_default_rates, check_grades

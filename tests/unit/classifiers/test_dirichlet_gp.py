@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 
 from caltest.classifiers import DirichletGPClassifier
-from caltest.classifiers.label_regressions import GRID
+from caltest.classifiers.dirichlet_gp import GRID
 from caltest.classifiers.regressions import size_of
 from caltest.measures import log_loss
 

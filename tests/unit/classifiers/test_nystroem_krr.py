@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from caltest.classifiers import NystroemKRRClassifier, label_regressions
+from caltest.classifiers import NystroemKRRClassifier, nystroem_krr
 from caltest.measures import log_loss
 
 X, Y = make_blobs(200, centers=3, cluster_std=3, random_state=1)
@@ -27,7 +27,7 @@ def test_choice_is_that_of_the_least_error_across_folds():
 
 def test_blocks_of_rows_give_the_same(monkeypatch):
     whole = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
-    monkeypatch.setattr(label_regressions, "CHUNK", 1000)
+    monkeypatch.setattr(nystroem_krr, "CHUNK", 1000)
     parts = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
     np.testing.assert_allclose(parts, whole, rtol=1e-6)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from caltest.classifiers.label_regressions import FoldSums
+from caltest.classifiers.nystroem_krr import FoldSums
 
 pytestmark = pytest.mark.loops
 

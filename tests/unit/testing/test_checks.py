@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import caltest as ct
 from caltest.calibrators import Identity, TemperatureScaling
 from caltest.testing import check_calibrator, check_model, check_test
-from caltest.testing.own_checks import CALIBRATOR_PROPERTIES, DECLARED, claim_of
+from caltest.testing.calibrator_checks import CALIBRATOR_PROPERTIES, DECLARED, claim_of
 
 PAGE = Path(__file__).parents[3] / "docs/howto/property_based_tests.md"
 NUMBER = r"[0-9.]+"

@@ -6,7 +6,7 @@ from scipy.special import xlog1py, xlogy
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import ENIR
-from caltest.calibrators.binary.binning import bic_scores, mean_of_models, solution_path
+from caltest.calibrators.binary.enir import bic_scores, mean_of_models, solution_path
 
 pytestmark = pytest.mark.loops
 

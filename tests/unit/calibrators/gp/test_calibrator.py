@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import Matern
 import caltest as ct
 from caltest import InvalidInput
 from caltest.calibrators import GPCalibrator, OneVsRest, TemperatureScaling
-from caltest.calibrators.gp.calibrator import unfinished
-from caltest.calibrators.gp.elbo import FittedGP
+from caltest.calibrators.gp.fit import unfinished
+from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.gp.process import LatentPosterior
 from caltest.errors import DegenerateDataWarning
 from caltest.measures import log_loss
@@ -118,7 +118,7 @@ def test_gauss_hermite_is_the_limit_of_draws():
 
 def test_draws_have_the_covariance_of_the_process(three):
     """Paths on the grid against the dense covariance of q, entry by entry."""
-    from caltest.calibrators.gp.calibrator import functions_around
+    from caltest.calibrators.gp.fit import functions_around
     from caltest.calibrators.gp.process import grid, project
 
     q = three[0]._latent
@@ -158,7 +158,7 @@ def test_order_and_repetition_of_rows_change_no_bit(seed):
 def test_threads_change_no_bit(monkeypatch):
     """Of the fit and of predictions, in several blocks."""
     monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 200)
-    monkeypatch.setattr("caltest.calibrators.gp.calibrator.VALUES_PER_THREAD", 20_000)
+    monkeypatch.setattr("caltest.calibrators.gp.fit.VALUES_PER_THREAD", 20_000)
     _, probs, codes = overconfident(4, 200)
     fits = [GPCalibrator(n_jobs=jobs).fit(probs, codes) for jobs in (1, 2)]
     one, two = (fit.predict_proba(probs) for fit in fits)

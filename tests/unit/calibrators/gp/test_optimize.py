@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from caltest.calibrators.gp.calibrator import line_kmeans
-from caltest.calibrators.gp.elbo import (
+from caltest.calibrators.gp.elbo import GPScores, bound
+from caltest.calibrators.gp.fit import line_kmeans
+from caltest.calibrators.gp.optimize import (
     FitLimits,
-    GPScores,
     Ordered,
     ascend,
-    bound,
     maximise,
     maximise_batches,
     maximise_drawn,

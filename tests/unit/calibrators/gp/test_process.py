@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from caltest.calibrators.gp import process
-from caltest.calibrators.gp.calibrator import line_kmeans
+from caltest.calibrators.gp.fit import line_kmeans
 from caltest.calibrators.gp.process import (
     KERNELS,
     LatentPosterior,
