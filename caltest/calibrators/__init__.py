@@ -20,8 +20,9 @@ from caltest.calibrators.gp.calibrator import GPCalibrator
 from caltest.calibrators.kernel import KernelCalibrator
 from caltest.calibrators.binary.parametric import PlattScaling, QuadraticScaling, BetaCalibrator
 from caltest.calibrators.binary.isotonic import IsotonicCalibrator, CenteredIsotonicCalibrator
-from caltest.calibrators.binary.binning import BBQ, HistogramBinning, ScalingBinning
+from caltest.calibrators.binary.binning import BBQ
 from caltest.calibrators.binary.enir import ENIR
+from caltest.calibrators.binary.binning import HistogramBinning, ScalingBinning
 from caltest.calibrators.binary.isotonic import VennAbers
 from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
 from caltest.calibrators.mixtures import AutoCalibrator
