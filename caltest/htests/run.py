@@ -10,8 +10,8 @@ from typing import Any, TypedDict, Unpack
 from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.htests.asked import Asked, read, with_design
-from caltest.htests.cells import choose, run_segments
 from caltest.htests.runner import RowsInMemory
+from caltest.htests.ways import choose, run_segments
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure

@@ -164,7 +164,7 @@ class TestRowsByChunks:
         assert max(table.adjusted) < 0.05
 
     def test_lazy_frames_of_very_many_rows_are_counted_by_themselves(self, rng, monkeypatch):
-        monkeypatch.setattr("caltest.htests.cells.ROWS", 1000)
+        monkeypatch.setattr("caltest.htests.ways.ROWS", 1000)
         own = {**COLUMNS, "n_resamples": 19, "rng": 1}
         assert "cells" in ct.test_calibration(None, frame(rng, 2000).lazy(), **own).null_text
         assert "cells" not in ct.test_calibration(None, frame(rng, 900).lazy(), **own).null_text

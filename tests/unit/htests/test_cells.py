@@ -7,6 +7,7 @@ import pytest
 from caltest import HTest, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.htests import cells as cells_module
+from caltest.htests import ways
 from caltest.measures import REGISTRY
 from caltest.measures.base import keys_by_cells
 from caltest.sources import count_rows
@@ -80,13 +81,13 @@ def test_lenses_of_several_classes(lens):
 
 def test_auto_takes_cells_of_many_rows(monkeypatch):
     """Above a number of rows, where the test has a version for cells."""
-    monkeypatch.setattr(cells_module, "ROWS", 2999)
+    monkeypatch.setattr(ways, "ROWS", 2999)
     assert "cells" in run(frame(), "auto", test="ks", n_resamples=49).parameters
     assert "cells" in run(frame().lazy(), "auto", test="ks", n_resamples=49).parameters
     chunks = iter([frame(2000), frame(2000)])
     assert run(chunks, "auto", test="ks", n_resamples=49).n == 4000
     assert "cells" not in run(frame(), "auto", test="skce-linear", n_resamples=49).parameters
-    monkeypatch.setattr(cells_module, "ROWS", 3000)
+    monkeypatch.setattr(ways, "ROWS", 3000)
     assert "cells" not in run(frame(), "auto", test="ks", n_resamples=49).parameters
     few = run(iter([frame(1000), frame(1000, 1)]), "auto", test="ks", n_resamples=49)
     assert few.n == 2000
@@ -94,7 +95,7 @@ def test_auto_takes_cells_of_many_rows(monkeypatch):
 
 
 def test_auto_takes_rows_for_the_strong_lens_of_several_classes(monkeypatch):
-    monkeypatch.setattr(cells_module, "ROWS", 1)
+    monkeypatch.setattr(ways, "ROWS", 1)
     data = pl.DataFrame({"y": [0, 1, 2], "p_0": [0.5] * 3, "p_1": [0.25] * 3, "p_2": [0.25] * 3})
     result = calibration_test(None, data, label="y", test="brier", n_resamples=49, rng=1)
     assert "cells" not in result.parameters

@@ -99,7 +99,7 @@ def test_auto_takes_cells_of_many_rows_that_lie(monkeypatch, tmp_path):
     asked = {"engine": "auto", "segments": ["region"]}
     assert isinstance(run(path, **asked, n_resamples=9), SegmentsTest)
     monkeypatch.setattr(sources, "ROWS", 500)
-    monkeypatch.setattr("caltest.htests.cells.ROWS", 500)
+    monkeypatch.setattr("caltest.htests.ways.ROWS", 500)
     assert isinstance(run(path, **asked), GroupsTest)
     asked["segments"] = ["risk"]
     assert isinstance(run(path, **asked, n_resamples=9), SegmentsTest)

@@ -345,13 +345,13 @@ def test_auto_takes_chunks_above_a_number_of_rows(monkeypatch):
     data = frame(500).lazy()
     auto = {"engine": "auto", "n_resamples": 39, "rng": 1}
     assert "features" not in calibration_test(None, data, **ASKED | auto).parameters
-    monkeypatch.setattr("caltest.htests.cells.ROWS", 400)
+    monkeypatch.setattr("caltest.htests.ways.ROWS", 400)
     assert "features" in calibration_test(None, data, **ASKED | auto).parameters
     assert "features" not in calibration_test(None, data, **ASKED | auto, lens="classwise")
     parts = iter([data[:250].collect(), data[250:].collect()])
     assert "features" in calibration_test(None, parts, **ASKED | auto).parameters
     two = data.select("y", P[0]).filter(pl.col("y") < 2)
-    monkeypatch.setattr("caltest.htests.cells.ROWS", 100)
+    monkeypatch.setattr("caltest.htests.ways.ROWS", 100)
     assert "cells" in calibration_test(None, two, **ASKED | auto | {"probs": P[0]}).parameters
     table = calibration_test(None, data, **ASKED | auto | {"test": ["skce", "combined"]})
     assert [row.parameters["features"] for row in table] == [64, 64]
