@@ -179,8 +179,7 @@ class ForecastsByChunks(RowsByChunks):
                     yield start, rows
                     start += rows.height
             if self.progress is not None:
-                source = self.reader.source
-                self.progress(done, done if source.is_stream else len(source.parts))  # type: ignore[arg-type]
+                self.progress(done, self.reader.source.known or done)
 
     def _sample(self, parts: Iterable[SourcePart]) -> Forecasts:
         """Return every so many of the rows."""

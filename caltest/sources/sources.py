@@ -99,6 +99,11 @@ class Source:
         """Whether the parts can be read only once."""
         return not isinstance(self.parts, Sequence)
 
+    @property
+    def known(self) -> int:
+        """The number of parts; 0 where they come one by one."""
+        return len(self.parts) if isinstance(self.parts, Sequence) else 0
+
     def has_more_rows(self, limit: int) -> tuple[bool, Source]:
         """Tell whether there are more rows than a limit; return a source that has all of them.
 
@@ -325,7 +330,6 @@ class Reader:
         """
         tables: list[pl.DataFrame] = []
         held = done = 0
-        total = 0 if self.source.is_stream else len(self.source.parts)  # type: ignore[arg-type]
         size, parts = 1 if self.source.is_stream else AT_A_TIME, self.fitting()
         while batch := list(islice(parts, size)):
             found = self._counted(batch, counting)
@@ -336,7 +340,7 @@ class Reader:
                 tables = [counting.merged(tables)]
                 held = 0
             if self.progress is not None:
-                self.progress(done, max(total, done))
+                self.progress(done, max(self.source.known, done))
         if not tables:
             raise self.nothing()
         table = counting.merged(tables)

@@ -10,7 +10,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.survival import predictions
+from caltest.survival import estimates, predictions
 
 HORIZON = 1.0
 
@@ -81,6 +81,8 @@ def test_the_error_of_the_observed_risk_is_greenwoods():
     reach = 1.959964 * stays * np.sqrt(total) / (1 - stays)
     expected = (1 - stays) / rows.probs[:, 1].mean()
     assert ratio == pytest.approx(expected * np.exp([0, -reach, reach]))
+    surely = ct.SurvivalPredictions([0.5, 0.9], [0.2, 0.4], [1, 1], horizon=HORIZON)
+    assert list(ct.survival.cumulative_incidence(surely)) == [1.0, 1.0, 1.0]
 
 
 @CASES
@@ -200,6 +202,22 @@ def test_smooth_calibration_finds_the_true_curve():
         assert found.e50 <= found.e90 <= found.emax
 
 
+def test_splines_are_those_of_harrell():
+    """Cubic between the knots with two derivatives at each, straight lines beyond the outer ones."""
+    x = np.linspace(0.0, 1.0, 2001)
+    for knots in (3, 4, 5):
+        basis = estimates._splines(x, knots)  # noqa: SLF001
+        assert basis.shape == (2001, knots - 1)
+        t = np.quantile(x, estimates.KNOTS[knots])
+        bend, third = np.diff(basis, 2, axis=0) * 2000**2, np.diff(basis, 3, axis=0) * 2000**3
+        outside = (x[:-2] > t[-1]) | (x[2:] < t[0])
+        assert np.abs(bend[outside]).max() < 1e-4
+        assert np.abs(np.diff(bend, axis=0)).max() < 0.1  # no jump of a second derivative
+        first = (x[:-3] > t[0]) & (x[3:] < t[1])
+        np.testing.assert_allclose(third[first, 1], 6 / (t[-1] - t[0]) ** 2, rtol=1e-4)
+        assert basis[-1, 1] > 0.2
+
+
 def test_d_calibration_is_the_formula_of_haider():
     """Censored rows are spread over their bin and those below, one by one."""
     rng = np.random.default_rng(14)
@@ -251,6 +269,11 @@ def test_redrawn_events_have_the_risk_that_known_rows_have():
         found = (factors * own).reshape(2000, 2, 500)
         error = found.std() / np.sqrt(found[:, 0].size)
         assert (np.abs(found.mean(axis=(0, 2))) < 5 * error).all()
+        none, one = (data.sample_weight[some].mean() for some in (own < 0, own > 0))
+        odds = risk / (1 - risk) * none / one
+        share = (found > 0).reshape(2000, -1)[:, own != 0].mean(axis=0)
+        expected = (odds / (1 + odds))[own != 0]
+        assert np.abs(share - expected).max() < 5 / np.sqrt(4 * 2000)
     values = found[:, 0][:, own[:500] != 0]
     assert np.unique(values.round(9)).tolist() == [-0.2, 0.8]
 
@@ -290,6 +313,7 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"time": [1.0, -3.0, 2.0]}, "time must be finite and above 0; got -3 at row 1"),
         ({"time": [0.0, 3.0, 2.0]}, "time must be finite and above 0; got 0 at row 0"),
         ({"time": [1.0, 3.0, np.nan]}, "time must .*row 2"),
+        ({"time": [1.0, np.inf, 2.0]}, "time must be finite and above 0; got inf at row 1"),
         ({"time": [1.0, 3.0]}, "time must have one entry per row"),
         ({"event": [1, 0]}, "event must have one entry per row"),
         ({"event": [1, 0.5, 0]}, "event must be 0 where a row is censored.*0.5 at row 1"),
