@@ -203,10 +203,10 @@ def test_smooth_calibration_finds_the_true_curve():
 
 
 def test_splines_are_those_of_harrell():
-    """Cubic between the knots with two derivatives at each, straight lines beyond the outer ones."""
+    """Cubic between knots, with two derivatives at each, and straight beyond the outer ones."""
     x = np.linspace(0.0, 1.0, 2001)
     for knots in (3, 4, 5):
-        basis = estimates._splines(x, knots)  # noqa: SLF001
+        basis = estimates._splines(x, knots)
         assert basis.shape == (2001, knots - 1)
         t = np.quantile(x, estimates.KNOTS[knots])
         bend, third = np.diff(basis, 2, axis=0) * 2000**2, np.diff(basis, 3, axis=0) * 2000**3
