@@ -148,6 +148,24 @@ class TestLenses:
         members = rng.normal(size=(20_000, 10))
         seen = ct.lenses.Interval(0.8)(ct.Forecasts(members[:, 0], members=members[:, 1:]))
         assert seen.labels.mean() == pytest.approx(seen.probs[0, 1], abs=0.01)
+        ranks = [
+            ct.lenses.BelowQuantile(x)(ct.Forecasts([0.0], members=[range(10)])).probs[0, 1]
+            for x in (0.01, 0.05, 0.3, 0.97)
+        ]
+        np.testing.assert_allclose(ranks, np.array([1, 1, 3, 10]) / 11)
+
+    def test_outcomes_outside_of_the_support_are_impossible(self):
+        """Far in a tail is inside, as is what quantiles leave open beyond the outer ones."""
+        for given, expected in (
+            ({"distribution": stats.expon(scale=[1.0, 1.0])}, [True, False]),
+            ({"distribution": stats.uniform(loc=[-0.5, -0.5])}, [True, True]),
+            ({"mean": [0.0, 0.0], "scale": 1.0}, [False, False]),
+            ({"quantiles": [[1.0, 2.0, 3.0]] * 2, "levels": [0.1, 0.5, 0.9]}, [False, False]),
+            ({"edges": [-1.0, 0.0, 50.0], "probs": [[0.5, 0.5]] * 2}, [True, False]),
+        ):
+            forecasts = ct.Forecasts([-45.0, 45.0], **given)
+            assert forecasts.impossible.tolist() == expected
+            assert forecasts.has_impossible == any(expected)
 
     def test_others_are_refused(self, rng):
         with pytest.raises(InvalidInput, match="lens must be one of Forecasts"):
