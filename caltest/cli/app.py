@@ -213,7 +213,7 @@ app = typer.Typer(
     name="caltest",
     help="Are a model's probabilities calibrated? Answers with a p-value.",
     epilog="Exit status: 0 done; 1 calibration rejected or an alarm, with --fail only; 2 bad "
-    "input, or a file that cannot be read or written; 70 a mistake of caltest; 130 interrupted; "
+    "input, or a file that cannot be read or written; 70 a bug in caltest; 130 interrupted; "
     "141 the output was closed.",
     pretty_exceptions_enable=False,
     context_settings={
@@ -299,7 +299,7 @@ def _ended_by(error: BaseException) -> int:
         words = _words_on_usage(error)
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
         words, status = "interrupted", INTERRUPTED
-    else:  # a mistake of caltest; the traceback only where it is wanted
+    else:  # a bug in caltest; the traceback only where it is wanted
         if os.environ.get(TRACEBACK):
             with contextlib.suppress(OSError, ValueError, OutputClosed):
                 echo("".join(traceback.format_exception(error)), err=True)

@@ -57,7 +57,7 @@ def fit(
     output: Path | None = None,
     quiet: bool = False,
 ) -> None:
-    """Fit a calibration map to predictions that the model was not fitted on, and save it.
+    """Fit a calibration map to predictions that the model was not fitted to, and save it.
 
     Of forecasts of numbers, whose columns --mean and the like name, beta-pit, variance-scaling, ...
 

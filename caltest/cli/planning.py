@@ -177,7 +177,7 @@ def sample_size(
     tests: StudyTests,
     out: Output,
 ) -> None:
-    """Number of rows with which a test of calibration has a power, by simulation.
+    """Number of rows with which a test of calibration has a given power, by simulation.
 
     Rows of FILE are drawn with replacement.
     """
@@ -214,7 +214,7 @@ class Widths:
 def precision(
     *, widths: Widths, truth: TruthOptions, file: StudyFile, rng: int | None = None, out: Output
 ) -> None:
-    """Number of rows that makes 95 % confidence intervals as narrow as is wanted.
+    """Number of rows that makes 95 % confidence intervals as narrow as wanted.
 
     Of expected/observed events (E/O) and of the slope, 0.2 wide each, unless widths are given; of
     forecasts of the share in intervals of 90 %, 0.1 wide, and of bias and spread, 0.2 wide.

@@ -149,16 +149,16 @@ FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
     recalibrate="KEY: Calibrator to fit and to test on rows that it was not fitted to: "
     "temperature, dirichlet, ... Repeatable, as --lens.",
     profile="NAME: Words, order and tests of a field: general, clinical, credit, ml or forecast.",
-    tolerance="Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
+    tolerance="Say whether the error is shown to be within T (0.05 is five points) or beyond.",
     meta='KEY=VALUE: What the author states: "data period=2024", limitations=..., signatures=..., '
     "event=death. Repeatable.",
     title="TEXT: Title of the page.",
-    author="TEXT: Author, as the page names them.",
+    author="TEXT: Author named on the page.",
     form="html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
     "suffix, else html.",
     output="Write the report here; - is standard output. Without it and --format: "
     "FILE_report.html, beside FILE.",
-    force="Write FILE_report.html over a file that is no report of caltest.",
+    force="Write FILE_report.html over a file that is not a caltest report.",
 )
 def report(
     file: RowsFile,

@@ -1,4 +1,4 @@
-"""`sample_size_for_precision`: rows that make confidence intervals as narrow as is wanted."""
+"""`sample_size_for_precision`: rows that make confidence intervals as narrow as wanted."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PrecisionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PrecisionSize(Table[PrecisionRow]):
-    """The number of rows that makes confidence intervals as narrow as is wanted.
+    """The number of rows that makes confidence intervals as narrow as wanted.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def sample_size_for_precision(
     rng: object = None,
     **study: Unpack[PlannedData],
 ) -> PrecisionSize:
-    r"""Number of rows with which confidence intervals of calibration are as narrow as is wanted.
+    r"""Number of rows with which confidence intervals of calibration are as narrow as wanted.
 
     With p the predicted and q the true risks of two classes, and z the normal quantile:
 

@@ -53,7 +53,7 @@ class FileOptions(TypedDict, total=False):
         f"NAME: {', '.join(FILE_FORMATS)}; by default that of the suffix, or of what is in the "
         "file.",
     ]
-    sep: Annotated[str | None, "CHAR: What stands between columns of a text, as ; or tab."]
+    sep: Annotated[str | None, "CHAR: Separator of the columns of a text, such as ; or tab."]
     decimal: Annotated[str | None, "CHAR: Decimal mark of a text: . or a comma."]
     encoding: Annotated[str | None, "NAME: Encoding of a text, such as utf-8 or latin-1."]
     sheet: Annotated[str | None, "NAME: Sheet of a spreadsheet, by default the first."]

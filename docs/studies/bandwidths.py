@@ -290,7 +290,7 @@ is shifted, has another slope, or goes up and down by turns ("zigzag": a period 
 log-odds).
 
 `python -P docs/studies/bandwidths.py --data DIR --jobs 2` reproduces the tables in about half an
-hour, up to the random numbers of the redrawn labels, which are other ones since.
+hour, up to the random numbers of the redrawn labels, which have changed since.
 """
 STRONG_TEXT = """The same rules for whole vectors of predictions, with v_i = sum_k p_ik (1 - p_ik),
 at n = 500.

@@ -236,7 +236,7 @@ def comparison(outcomes: Mapping[str, Outcome], theirs: Published) -> list[str]:
             errors = outcomes[method].errors
             cells = [beside(errors[key], theirs.get((method, key))) for key in COMPARED]
             lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return ["Stored by the papers' programs, and in brackets what ours is more:", "", *lines, ""]
+    return ["Stored by the papers' programs, and in brackets ours less theirs:", "", *lines, ""]
 
 
 def beside(value: float, stored: tuple[float, int] | None) -> str:
@@ -274,7 +274,7 @@ The log loss raises probabilities below 1e-15 to that value, since histogram, is
 maps reach 0. Class-wise ECE is the mean over classes with 15 bins; that of Kull et al. is a sum
 over classes with the bins of their program. The spline changes the largest probability only and
 keeps the accuracy. All numbers are point estimates: a calibrated network too has errors above 0,
-and the tests of caltest tell which are more than chance.
+and the tests of caltest show which are more than chance.
 
 `python -m docs.studies.calibrators_on_networks --data DIR --reference DIR` reproduces the tables.
 `paper_checks/README.md` compares the papers' numbers on these networks one by one.

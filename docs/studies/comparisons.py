@@ -382,8 +382,8 @@ of the training rows; and the one of them that looks the least calibrated there.
 
 All rows as one sample do not hold the level for maps that hang on the labels (ECE with the steps
 of isotonic regression), and the more folds, the worse: a fold that by chance has many events is
-left out of the training rows of its map, which predicts fewer. Predictions so tell the
-folds apart, and with them the labels. Fisher's method compares nothing across
+left out of the training rows of its map, which predicts fewer. So the predictions distinguish
+the folds, and with them the labels. Fisher's method compares nothing across
 folds: at most 6.0 % (standard error 1.7).
 
 ### Maps that are fitted

@@ -416,7 +416,7 @@ Two classes, predictions from beta(2, 5), wrong from the first row or after {LAT
 right, and looked at every {BATCH} rows. Rows from the change to the alarm, median / ninth decile of
 {asked.changes} streams: of the monitor at level 0.05, of the detector at level 10^-5 (at least
 100,000 rows between false alarms); of the CUSUM of the likelihood ratio of this very error, which
-only who knows the error can take, with the same guarantee{same}.
+only those who know the error can take, with the same guarantee{same}.
 
 | error | right before | monitor | detector | CUSUM |{peer}
 |---|---:|---:|---:|---:|{rule}

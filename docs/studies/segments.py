@@ -169,7 +169,7 @@ Predictions are right in all segments. Two columns have four values, two are num
 predictions are 10 percentage points off. B = 199, level 5 %; percentages of {count} data sets, with
 standard errors of at most {error:.1f}. *The slice* counts rejected segments of the two columns of
 the slice, *any* all rejected segments, and *known* is the exact test of the number of events of
-the slice alone by somebody who knows it, at the level divided by the number of segments.
+the slice alone, known beforehand, at the level divided by the number of segments.
 
 | slice | the slice | any | known |
 |---|---:|---:|---:|
