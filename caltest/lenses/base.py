@@ -50,7 +50,7 @@ class Lens(ABC):
     of: ClassVar[type[Rows]] = Predictions
 
     @abstractmethod
-    def __call__(self, predictions: Predictions) -> Predictions:
+    def __call__(self, predictions: Any) -> Predictions:
         """Return the induced predictions and labels."""
 
     def __str__(self) -> str:

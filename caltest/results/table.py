@@ -231,7 +231,7 @@ class HTestTable(Table[HTest]):
         """
         return [{name: plain(value) for name, value in row.items()} for row in self._columns()]
 
-    def _columns(self) -> Sequence[dict[str, Any]]:
+    def _columns(self) -> Any:
         """Return one dictionary per test; those of groups keep the types of their columns."""
         records = list(map(record, self.rows, self.adjusted.tolist()))
         for values, row in zip(records, self.rows, strict=True):
@@ -480,7 +480,7 @@ class GroupsTest(HTestTable):
         """
         return draw("places.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
 
-    def _columns(self) -> dict[str, list[Any]]:  # type: ignore[override]
+    def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the data frame; those of groups keep their types."""
         groups = zip(*self.values, strict=True) if self.values else [()] * len(self.by)
         numbers = {name: getattr(self, name) for name in GAP}
