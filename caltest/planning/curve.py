@@ -20,7 +20,7 @@ from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
-from caltest.planning.truths import StatedTruth, as_distribution, counted, forecasts_of
+from caltest.planning.truths import as_distribution, counted, forecasts_of
 from caltest.predictions import ModelData, Rows
 from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
 from caltest.types import Floats
@@ -206,17 +206,9 @@ def plan_study(
     m = distribution.m
     for _, measure in measures if m else ():  # a lens leaves classes as classes
         measure.check_of(distribution.template)
-    study = Study(
-        distribution=distribution,
-        truth=distribution.truth_of(StatedTruth(**stated)),
-        tests=tests,
-        lens=lens,
-        tolerance=tolerance,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-    )
+    truth = distribution.truth_of(**stated)
+    numbers = level, n_resamples, seed, n_jobs
+    study = Study(distribution, truth, tests, lens, tolerance, *numbers)
     resampled = [test.measure for test in tests if _resamples(test, tolerance)]
     notes = [note] if note else []
     for source in (given.model, given.data):

@@ -38,7 +38,7 @@ class StudyTest(NamedTuple):
     null: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Study:
     """Everything but the number of rows, checked.
 
