@@ -207,8 +207,7 @@ def plan_study(
     for _, measure in measures if m else ():  # a lens leaves classes as classes
         measure.check_of(distribution.template)
     truth = distribution.truth_of(**stated)
-    numbers = level, n_resamples, seed, n_jobs
-    study = Study(distribution, truth, tests, lens, tolerance, *numbers)
+    study = Study(distribution, truth, tests, lens, tolerance, level, n_resamples, seed, n_jobs)
     resampled = [test.measure for test in tests if _resamples(test, tolerance)]
     notes = [note] if note else []
     for source in (given.model, given.data):

@@ -63,19 +63,19 @@ class Units(ABC):
     def variance(self) -> Floats:
         """The variance of the sum of the residuals of each group, (G,)."""
 
-    @abstractmethod
     def ordered(self, measure: str) -> Units:
-        """Return the units in ascending order of the prediction of one event.
+        """Return the units in ascending order of the prediction of one event, as those of cells.
 
         Raises
         ------
         NotApplicable
             If there are more than two classes; the message names the measure.
         """
+        return self
 
-    @abstractmethod
     def counted(self, measure: str = "") -> Units:
         """Return the units with a positive weight; the message is that of `ordered`, if any."""
+        return self
 
     @cached_property
     def mass(self) -> Floats:
@@ -260,12 +260,6 @@ class CellUnits(Units):
     @property
     def variance(self) -> Floats:
         return self.sums(self.cells.noise)
-
-    def ordered(self, measure: str) -> CellUnits:
-        return self
-
-    def counted(self, measure: str = "") -> CellUnits:
-        return self
 
     def some(self, groups: Flags) -> tuple[CellUnits, Flags]:
         """Return the units of some groups, and which units they are."""
