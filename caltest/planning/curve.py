@@ -163,9 +163,8 @@ def power(
         raise invalid(rule, shown(n), "pass [100, 200, 500]")
     else:
         sizes = sorted(set(values.tolist()))
-    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    simulated |= {"rng": rng, "n_jobs": n_jobs}
-    planned, setting = plan_study(model, data, y, options=study, **simulated)
+    drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
+    planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     rows = list[list[PowerRow]]()
     for before, size in enumerate(sizes):
         step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
@@ -361,9 +360,8 @@ def sample_size(
     >>> planned.low <= planned.n <= planned.high
     True
     """
-    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    simulated |= {"rng": rng, "n_jobs": n_jobs}
-    planned, setting = plan_study(model, data, y, options=study, **simulated)
+    drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
+    planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     if len(planned.tests) != 1:
         rule = "test must be a single test where a number of rows is asked for"
         raise invalid(rule, f"{len(planned.tests)} tests", "call sample_size once for each")

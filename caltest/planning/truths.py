@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy.special import ndtr, rel_entr
@@ -28,8 +28,7 @@ LEVEL = 0.9  # of the central intervals whose coverage is stated
 ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
 
 
-@dataclass(frozen=True)
-class LabelDistribution:
+class LabelDistribution(NamedTuple):
     """The distribution of the labels given the predictions.
 
     Attributes

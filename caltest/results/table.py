@@ -455,9 +455,8 @@ class GroupsTest(HTestTable):
         from caltest.measures.gap import Gap
 
         shared, n = cast("Gap", self.row.size), int(self.sizes[g])
-        sums = {"predicted": self.predicted[g], "observed": self.events[g] / n}
-        sums |= {"deviation": self.deviation[g]}
-        numbers = {name: float(value) for name, value in sums.items()}
+        values = map(float, (self.predicted[g], self.events[g] / n, self.deviation[g]))
+        numbers = dict(zip(("predicted", "observed", "deviation"), values, strict=True))
         measured = Gap.of(kind=shared.kind, name=shared.name, n=n, **numbers)
         return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
 
