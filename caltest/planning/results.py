@@ -73,7 +73,8 @@ class PowerRow:
             The ends.
         """
         missed = (1.0 - check_confidence(confidence)) / 2.0
-        low, high = rate_limits(np.array(self.rejections), np.array(self.n_datasets), missed)
+        k, n = np.array([self.rejections, self.n_datasets], dtype=np.float64)
+        low, high = rate_limits(k, n, missed)
         return float(low), float(high)
 
     def record(self) -> dict[str, Any]:
