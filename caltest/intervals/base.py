@@ -12,6 +12,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY, Measure
+from caltest.measures.bins.ece import counted
 from caltest.measures.outcome import Ends
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import AT_A_TIME, Draws, drawn_values, redrawn_values
@@ -116,14 +117,6 @@ def check_rows(predictions: Predictions) -> None:
     if predictions.n < FEWEST_ROWS:
         reason = f"a bootstrap interval needs at least {FEWEST_ROWS} observations, and there are "
         raise NotApplicable(f"{reason}{predictions.n}", "collect more, or report the p-value alone")
-
-
-def counted(predictions: Predictions) -> Predictions:
-    """Return the rows that count: those of weight 0 take no part."""
-    weight = predictions.sample_weight
-    if weight is None or weight.all():
-        return predictions
-    return predictions.subset(weight > 0)
 
 
 def widest_tail(values: Floats, a: float) -> float:

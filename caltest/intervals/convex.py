@@ -10,6 +10,7 @@ from caltest.errors import NotApplicable
 from caltest.intervals import base
 from caltest.intervals.mean import ScoredRows, upper_limit
 from caltest.measures import Measure
+from caltest.measures.bins.ece import counted
 from caltest.measures.bound import BoundCells
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws, redrawn_values
@@ -44,7 +45,7 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
     the bootstrap of norms fails at 0 and where the largest gap is not unique.
     """
     base.check_rows(predictions)
-    gaps = measure.gaps(base.counted(predictions))
+    gaps = measure.gaps(counted(predictions))
     observed = gaps.vector(np.arange(gaps.n, dtype=np.int32))
 
     def evaluate(rows: SmallInts) -> Floats:

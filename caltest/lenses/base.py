@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Lens(ABC):
     of: ClassVar[type[Rows]] = Predictions
 
     @abstractmethod
-    def __call__(self, predictions: Predictions) -> Predictions:
+    def __call__(self, predictions: Any) -> Predictions:
         """Return the induced predictions and labels."""
 
     def __str__(self) -> str:
@@ -114,8 +114,7 @@ class Lens(ABC):
         raise NotApplicable(f"the lens {str(self)!r} needs the rows", remedy)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassColumns:
+class ClassColumns(NamedTuple):
     """The classes of a table of predictions, as expressions of narwhals.
 
     Attributes
@@ -131,8 +130,7 @@ class ClassColumns:
     is_label: Sequence[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnEvent:
+class ColumnEvent(NamedTuple):
     """An event of each row of a table, as expressions of narwhals.
 
     Attributes

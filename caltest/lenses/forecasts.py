@@ -77,7 +77,7 @@ class Exceeds(OfForecasts):
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
         return None if rank or classes is None else cls(_number(classes, "t"))
 
-    def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
+    def __call__(self, forecasts: Forecasts) -> Predictions:
         """Return 1 - F(t), and 1 where y > t."""
         below = forecasts.law.cdf(np.full(forecasts.n, self.t))
         return _event(forecasts, below, 1.0, forecasts.outcomes > self.t, f"above {self.t:g}")
@@ -150,7 +150,7 @@ class BelowQuantile(_AtLevel):
     null = "P(Y <= quantile {level} of F | F) = {level}"
     usual = (0.05, 0.25, 0.5, 0.75, 0.95)
 
-    def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
+    def __call__(self, forecasts: Forecasts) -> Predictions:
         """Return the level that F attains, and 1 where the outcome is below its quantile."""
         level = self._one()
         attained, name = forecasts.law.attained(level), f"below quantile {level:g}"
@@ -179,7 +179,7 @@ class Interval(_AtLevel):
     null = "P(the central interval of {level} of F holds Y | F) = {level}"
     usual = (0.5, 0.8, 0.9, 0.95)
 
-    def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
+    def __call__(self, forecasts: Forecasts) -> Predictions:
         """Return the probability of the interval, and 1 where it holds the outcome."""
         level = self._one()
         low = forecasts.law.attained(0.5 - level / 2.0, is_lower=True)
@@ -217,7 +217,7 @@ class PIT(OfForecasts):
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
         return None if classes else cls() if rank is None else cls(int(rank))
 
-    def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
+    def __call__(self, forecasts: Forecasts) -> Predictions:
         """Return equal probabilities, and the bin of each outcome."""
         ends = np.arange(1, self.bins) / self.bins
         shares = [f"{100 * k / self.bins:.3g}" for k in range(self.bins + 1)]
@@ -270,7 +270,7 @@ class Bands(OfForecasts):
             return None
         return cls([_number(cut, "cuts") for cut in classes.split("|")])
 
-    def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
+    def __call__(self, forecasts: Forecasts) -> Predictions:
         """Return the probabilities of the bands, and the band of each outcome."""
         cuts = np.array(self.cuts)
         ends = forecasts.law.cdf(np.tile(cuts, (forecasts.n, 1)))

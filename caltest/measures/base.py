@@ -136,12 +136,27 @@ class Measure(ABC):
     of: ClassVar[type[Rows]] = Predictions  # what it is a measure of
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
-    cell_bins: ClassVar[tuple[int, ...]] = ()  # numbers of equal bins that are unions of cells
-    needs_rows: ClassVar[str] = ""  # why no cells take the place of the rows, where there is a why
-    interval_instead: ClassVar[str | None] = None  # has one in place of a statistic that grows
     is_squared: ClassVar[bool] = False  # the error of a deviation, whose root is steadier
-    # The kernel of the function that shows where the error lies; None where there is none.
-    witness_kernel: ClassVar[MatrixKernel | None] = None
+
+    @property
+    def witness_kernel(self) -> MatrixKernel | None:
+        """The kernel of the function that shows where the error lies; None where there is none."""
+        return None
+
+    @property
+    def cell_bins(self) -> tuple[int, ...]:
+        """Numbers of equal bins that are unions of cells."""
+        return ()
+
+    @property
+    def needs_rows(self) -> str:
+        """Why no cells take the place of the rows, where there is a why."""
+        return ""
+
+    @property
+    def interval_instead(self) -> str | None:
+        """What has an interval in place of a statistic that grows with n; None where it has one."""
+        return None
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -201,7 +216,7 @@ class Measure(ABC):
         """
         return self.offers("statistic") and form in self.forms
 
-    def bind(self, predictions: Predictions) -> BoundMeasure:
+    def bind(self, predictions: Any) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
         return RowStatistic(self.statistic(RowUnits(predictions)))
 
@@ -266,7 +281,7 @@ class Measure(ABC):
     outcome_of_counts: ClassVar[Callable[..., Outcome]] = declining("outcome_of_counts")
     outcome_of_grades: ClassVar[Callable[..., Outcome]] = declining("outcome_of_grades")
 
-    def residual_statistics(self, predictions: Predictions) -> Flippable:
+    def residual_statistics(self, predictions: Any) -> Flippable:
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
             own = self.statistic(RowUnits(predictions))

@@ -13,7 +13,7 @@ from caltest.measures.outcome import Part
 from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
 from caltest.types import Floats, Hashes, Labels, Order
-from caltest.units import Statistic
+from caltest.units import Observed, Statistic
 from caltest.units.units import rounding_scale
 
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
@@ -42,13 +42,12 @@ class BoundMeasure(ABC):
     parameters: Mapping[str, object] = {}
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()  # what the data left undefined
-    order: Order | None = None  # of the rows that are kept; None for all as they are
 
     def __init__(self, predictions: Any) -> None:
         self.predictions = predictions
 
     @abstractmethod
-    def values(self, labels: Labels) -> Floats:
+    def values(self, labels: Observed) -> Floats:
         """Return the measure for each row of `labels` (B, n)."""
 
     def statistics(self, labels: Labels) -> Floats:
@@ -71,6 +70,11 @@ class BoundMeasure(ABC):
         return ()
 
     @cached_property
+    def order(self) -> Order | None:
+        """The rows that are kept, in their order; None for all as they are."""
+        return None
+
+    @cached_property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
         observed: Labels = self.predictions.observed if self.seen is None else self.seen
@@ -82,14 +86,14 @@ class BoundMeasure(ABC):
         probs: Floats | None = self.predictions.label_probs
         return probs if probs is None or self.order is None else probs[self.order]
 
-    def redraw(self, keys: Hashes) -> Labels:
+    def redraw(self, keys: Hashes) -> Observed:
         """Redraw the labels (B, n) from the predictions, in the order of the rows.
 
         Every measure and every lens sees the same labels in the resample of a key.
         """
         return self.drawn(self._redrawing.labels(keys))
 
-    def drawn(self, redrawn: Labels) -> Labels:
+    def drawn(self, redrawn: Observed) -> Any:
         """Return what the measure looks at of what is redrawn, (B, n): by default all of it."""
         return redrawn
 

@@ -56,7 +56,7 @@ class BoundForecasts(BoundMeasure):
         super().__init__(forecasts)
         self.function, self.scale, self.column = function, scale, column
 
-    def values(self, labels: Floats) -> Floats:  # type: ignore[override]
+    def values(self, labels: Floats) -> Floats:
         """Return the measure for each row of uniform numbers (B, n)."""
         if self.column is None:
             return self.function(labels)
@@ -162,7 +162,7 @@ class PitUniformity(ForecastMeasure):
         gaps = np.cumsum(sums[:, :-1], axis=1) / mass - cells.ends
         return self._of_gaps(n, gaps, cells.ends)
 
-    def bind(self, predictions: Forecasts) -> BoundForecasts:  # type: ignore[override]
+    def bind(self, predictions: Forecasts) -> BoundForecasts:
         n, weight = predictions.n, predictions.weights
         mass, noise = float(weight.sum()), float(np.square(weight).sum())
         if self.distance == "berkowitz" and n < 3:
@@ -204,7 +204,7 @@ class PitUniformity(ForecastMeasure):
         bound.parameters = {"cells of the PIT": cells.widths.size, "error by cells": error}
         return bound
 
-    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:
         """Return the distance at steps, or that of sums of functions of the numbers.
 
         Of "berkowitz" the squared scores of mean and variance.
@@ -334,7 +334,7 @@ class MeanForecastScore(ForecastMeasure):
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
 
-    def bind(self, predictions: Forecasts) -> BoundMeasure:  # type: ignore[override]
+    def bind(self, predictions: Forecasts) -> BoundMeasure:
         bound, standard = BoundScores(predictions, self), predictions.law.unit_law
         if standard is None or predictions.n < VERY_MANY:
             return bound
@@ -345,7 +345,7 @@ class MeanForecastScore(ForecastMeasure):
         rest = bound.value() - float(column @ table[ALONE.of(predictions.pit)])
         return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, column)
 
-    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:
         """Return the sum of the scores, each less its mean, over its cluster-robust error.
 
         Means and moments are those of quantiles at equal steps of the PIT, begun at random.
@@ -368,10 +368,10 @@ class BoundScores(BoundMeasure):
         self.seen = score.scores(forecasts)
         self.scale = float(np.abs(self.seen).mean())
 
-    def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
+    def drawn(self, redrawn: Floats) -> Floats:
         return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
 
-    def values(self, labels: Floats) -> Floats:  # type: ignore[override]
+    def values(self, labels: Floats) -> Floats:
         """Return the mean of each row of scores (B, n)."""
         return np.asarray(labels @ self.share)
 

@@ -60,7 +60,7 @@ class RowStatistic(UnitStatistic):
         super().__init__(statistic, self.units.predictions)
 
     @cached_property
-    def order(self) -> Order | None:  # type: ignore[override]
+    def order(self) -> Order | None:
         return self.units.order
 
     @cached_property

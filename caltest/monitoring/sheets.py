@@ -100,7 +100,7 @@ def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
         facts += _sequences(monitor)
     rows = [("all rows", part, evalue(log)) for part, log in monitor.log_parts.items()]
     for group, value in monitor.group_evalues.items():
-        log = math.log(value) if 0 < value < math.inf else (math.inf if value else -math.inf)
+        log = math.log(value) if value else -math.inf
         rows.append((str(group), "all, adjusted", evalue(log)))
     return Sheet(
         title="",

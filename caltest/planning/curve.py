@@ -20,7 +20,7 @@ from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
-from caltest.planning.truths import StatedTruth, as_distribution, counted, forecasts_of
+from caltest.planning.truths import as_distribution, counted, forecasts_of
 from caltest.predictions import ModelData, Rows
 from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
 from caltest.types import Floats
@@ -163,9 +163,8 @@ def power(
         raise invalid(rule, shown(n), "pass [100, 200, 500]")
     else:
         sizes = sorted(set(values.tolist()))
-    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    simulated |= {"rng": rng, "n_jobs": n_jobs}
-    planned, setting = plan_study(model, data, y, options=study, **simulated)
+    drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
+    planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     rows = list[list[PowerRow]]()
     for before, size in enumerate(sizes):
         step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
@@ -206,17 +205,8 @@ def plan_study(
     m = distribution.m
     for _, measure in measures if m else ():  # a lens leaves classes as classes
         measure.check_of(distribution.template)
-    study = Study(
-        distribution=distribution,
-        truth=distribution.truth_of(StatedTruth(**stated)),
-        tests=tests,
-        lens=lens,
-        tolerance=tolerance,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-    )
+    truth = distribution.truth_of(**stated)
+    study = Study(distribution, truth, tests, lens, tolerance, level, n_resamples, seed, n_jobs)
     resampled = [test.measure for test in tests if _resamples(test, tolerance)]
     notes = [note] if note else []
     for source in (given.model, given.data):
@@ -370,9 +360,8 @@ def sample_size(
     >>> planned.low <= planned.n <= planned.high
     True
     """
-    simulated: dict[str, Any] = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    simulated |= {"rng": rng, "n_jobs": n_jobs}
-    planned, setting = plan_study(model, data, y, options=study, **simulated)
+    drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
+    planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     if len(planned.tests) != 1:
         rule = "test must be a single test where a number of rows is asked for"
         raise invalid(rule, f"{len(planned.tests)} tests", "call sample_size once for each")

@@ -101,7 +101,7 @@ def plan_monitoring(
     rows = []
     named = {name: values for name, values in stated.items() if values is not None}
     drifts = [
-        distribution.truth_of(truths.StatedTruth(**{name: value}))
+        distribution.truth_of(**{name: value})
         for name, values in (named or distribution.drifts).items()
         for value in np.atleast_1d(checks.as_numbers(values, name)).tolist()
     ]
@@ -134,9 +134,9 @@ def _delay(
     rng: np.random.Generator,
 ) -> float:
     """Return the rows from the change to the alarm of one stream, infinite if there was none."""
-    watch, calibrated = Monitor(restart=True, level=level), truths.StatedTruth()
+    watch, calibrated = Monitor(restart=True, level=level), distribution.truth_of()
     for done in range(-MOST_BEFORE, MOST_AFTER, STEP):
-        now = truth if done >= 0 else distribution.truth_of(calibrated)
+        now = truth if done >= 0 else calibrated
         watch.update(distribution.sample(rng, STEP, now))
         if done >= 0 and watch.alarm_after is not None:
             return float(max(watch.alarm_after - MOST_BEFORE, 0))

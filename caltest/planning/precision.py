@@ -231,7 +231,7 @@ def sample_size_for_precision(
     confidence = checks.check_level(confidence, "confidence", percent=95)
     seed = checks.check_seed(rng)
     distribution: Any = forecasts or truths.as_distribution(read)
-    true = distribution.truth_of(truths.StatedTruth(**stated))
+    true = distribution.truth_of(**stated)
     risks = None if forecasts else _risks(distribution, true, seed)
     found = {k: OF_RISKS[k](risks) for k in widths} if risks else _errors(distribution, true)
     z = -float(scipy.special.ndtri((1 - confidence) / 2))

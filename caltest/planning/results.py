@@ -7,27 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy
 
 from caltest.checks import check_confidence
 from caltest.drawing import draw
+from caltest.numerics.event_tails import rate_limits
 from caltest.planning.truths import Effect
 from caltest.render import Pairs, Sheet, number
 from caltest.results.base import Frame, Table, plain
 from caltest.types import Axes, Floats, Ints
 
 CONFIDENCE = 0.95
-
-
-def clopper_pearson(k: int, n: int, level: float) -> tuple[float, float]:
-    """Return the exact equal-tailed confidence interval of a rate with k events in n.
-
-    Clopper, Pearson (1934), Biometrika 26(4).
-    """
-    tail = (1 - level) / 2
-    low = float(scipy.special.betaincinv(k, n - k + 1, tail)) if k else 0.0
-    high = 1.0 - float(scipy.special.betaincinv(n - k, k + 1, tail)) if k < n else 1.0
-    return low, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +72,10 @@ class PowerRow:
         tuple of float
             The ends.
         """
-        return clopper_pearson(self.rejections, self.n_datasets, check_confidence(confidence))
+        missed = (1.0 - check_confidence(confidence)) / 2.0
+        k, n = np.array([self.rejections, self.n_datasets], dtype=np.float64)
+        low, high = rate_limits(k, n, missed)
+        return float(low), float(high)
 
     def record(self) -> dict[str, Any]:
         """Return plain values for a data frame."""

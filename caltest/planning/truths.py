@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy.special import ndtr, rel_entr
@@ -28,8 +28,7 @@ LEVEL = 0.9  # of the central intervals whose coverage is stated
 ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
 
 
-@dataclass(frozen=True)
-class LabelDistribution:
+class LabelDistribution(NamedTuple):
     """The distribution of the labels given the predictions.
 
     Attributes
@@ -43,65 +42,6 @@ class LabelDistribution:
 
     text: str
     of: Callable[..., Floats]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StatedTruth:
-    """What the user of `power` states about the truth; calibration where that is nothing.
-
-    Attributes
-    ----------
-    temperature, slope, intercept, ratio, noise, truth, spread, shift : optional
-        See `power`; slope and intercept go together, and spread and shift of forecasts; the others
-        exclude each other.
-    """
-
-    temperature: object = None
-    slope: object = None
-    intercept: object = None
-    ratio: object = None
-    noise: object = None
-    truth: object = None
-    spread: object = None
-    shift: object = None
-
-    def for_forecasts(self) -> LabelDistribution:
-        """Return what is stated, for forecasts of numbers."""
-        of_classes = ("temperature", "slope", "intercept", "ratio", "noise")
-        unused = {name: getattr(self, name) for name in of_classes}
-        checks.check_unused("of forecasts, which take spread= and shift=", **unused)
-        if self.truth is None:
-            return truth_of_errors(self.spread, self.shift)
-        checks.check_unused("where truth is given", spread=self.spread, shift=self.shift)
-        return truth_of_function(self.truth)
-
-    def for_classes(self, m: int) -> LabelDistribution:
-        """Return what is stated, for predictions of m classes.
-
-        Raises
-        ------
-        InvalidInput
-            If two truths are stated, or one breaks its rule.
-        NotApplicable
-            If `ratio` is stated for several classes.
-        """
-        checks.check_unused("of predictions of classes", spread=self.spread, shift=self.shift)
-        no_odds = self.slope is None and self.intercept is None
-        families: dict[str, tuple[object, Callable[[Any, int], LabelDistribution]]] = {
-            "temperature": (self.temperature, _temperature),
-            "slope and intercept": (None if no_odds else (self.slope, self.intercept), _log_odds),
-            "ratio": (self.ratio, _ratio),
-            "noise": (self.noise, _noise),
-            "truth": (self.truth, _function),
-        }
-        stated = {name: pair for name, pair in families.items() if pair[0] is not None}
-        if len(stated) > 1:
-            what = "temperature, slope and intercept, ratio, noise or truth"
-            rule = f"the truth must be stated once: {what}"
-            raise invalid(rule, " and ".join(stated), "leave out all but one")
-        for value, make in stated.values():
-            return make(value, m)
-        return LabelDistribution(CALIBRATED, lambda p: p)
 
 
 def _temperature(value: object, _m: int) -> LabelDistribution:
@@ -165,6 +105,52 @@ def _function(model: Any, _m: int) -> LabelDistribution:
         return values
 
     return LabelDistribution(models.describe(model), of)
+
+
+FAMILIES: dict[str, Callable[[Any, int], LabelDistribution]] = {
+    "temperature": _temperature,
+    "slope and intercept": _log_odds,
+    "ratio": _ratio,
+    "noise": _noise,
+    "truth": _function,
+}
+
+
+def truth_of_classes(
+    m: int, *, slope: object = None, intercept: object = None, **stated: object
+) -> LabelDistribution:
+    """Return what is stated of predictions of m classes, as `power` takes it, by default nothing.
+
+    Raises
+    ------
+    InvalidInput
+        If two truths are stated, or one breaks its rule.
+    NotApplicable
+        If `ratio` is stated for several classes.
+    """
+    of_forecasts = {name: stated.pop(name, None) for name in ("spread", "shift")}
+    checks.check_unused("of predictions of classes", **of_forecasts)
+    if slope is not None or intercept is not None:
+        stated["slope and intercept"] = slope, intercept
+    named = [name for name in FAMILIES if stated.get(name) is not None]
+    if len(named) > 1:
+        what = "temperature, slope and intercept, ratio, noise or truth"
+        rule = f"the truth must be stated once: {what}"
+        raise invalid(rule, " and ".join(named), "leave out all but one")
+    for name in named:
+        return FAMILIES[name](stated[name], m)
+    return LabelDistribution(CALIBRATED, lambda p: p)
+
+
+def truth_of_forecasts(
+    *, truth: object = None, spread: object = None, shift: object = None, **of_classes: object
+) -> LabelDistribution:
+    """Return what is stated of forecasts of numbers, as `power` takes it, by default nothing."""
+    checks.check_unused("of forecasts, which take spread= and shift=", **of_classes)
+    if truth is None:
+        return truth_of_errors(spread, shift)
+    checks.check_unused("where truth is given", spread=spread, shift=shift)
+    return truth_of_function(truth)
 
 
 def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
@@ -268,9 +254,9 @@ class PredictionDistribution:
     weights: Floats | None = None
     drifts: ClassVar[dict[str, object]] = {"temperature": (1.1, 1.2, 1.5, 2.0)}  # that are usual
 
-    def truth_of(self, stated: StatedTruth) -> LabelDistribution:
+    def truth_of(self, **stated: object) -> LabelDistribution:
         """Return what is stated, for predictions of these classes."""
-        return stated.for_classes(self.m)
+        return truth_of_classes(self.m, **stated)
 
     @property
     def m(self) -> int:
@@ -313,7 +299,7 @@ class ForecastDistribution:
 
     m = 0
     drifts: ClassVar[dict[str, object]] = {"spread": (1.1, 1.2, 1.5, 2.0)}  # that are usual
-    truth_of = staticmethod(StatedTruth.for_forecasts)
+    truth_of = staticmethod(truth_of_forecasts)
 
     def __init__(self, forecasts: Forecasts) -> None:
         weight = forecasts.sample_weight

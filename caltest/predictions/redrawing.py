@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics import labels as loops
-from caltest.types import Flags, Floats, Hashes, Ints, Labels
+from caltest.types import AnyArray, Flags, Floats, Hashes, Ints, Labels
 
 Codes = NDArray[np.integer]
 
@@ -25,7 +25,7 @@ class Redrawing(ABC):
     """
 
     @abstractmethod
-    def labels(self, keys: Hashes) -> Labels:
+    def labels(self, keys: Hashes) -> AnyArray:
         """Return the labels (B, n) of the resamples with these keys (B,)."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Uniforms(Redrawing):
 
     rows: Hashes
 
-    def labels(self, keys: Hashes) -> Floats:  # type: ignore[override]
+    def labels(self, keys: Hashes) -> Floats:
         return loops.draw_uniforms(self.rows, keys)
 
     def taken(self, rows: Codes) -> Uniforms:

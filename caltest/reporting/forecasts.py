@@ -35,7 +35,7 @@ class ForecastRows(ReportedRows):
         self.weight, self.lens = forecasts.sample_weight, "strong"
         self.hashed = data_hash(forecasts)
 
-    def search(self) -> None:  # type: ignore[override]
+    def search(self) -> None:
         """Return no candidates for places: forecasts have neither classes nor probabilities."""
 
     def class_counts(self) -> tuple[()]:

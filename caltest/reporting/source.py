@@ -146,8 +146,8 @@ class ReportedRows:
         found: Any = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
         return found if isinstance(found, HTestTable) else table_of([found], settings)
 
-    def search(self) -> RowSearch:
-        """Return the classes and ranges that are candidates for places."""
+    def search(self) -> RowSearch | None:
+        """Return the classes and ranges that are candidates for places, if there are any."""
         return RowSearch(self.predictions, round_cuts, pairs=0)
 
     def gap(self) -> Gap:

@@ -13,7 +13,7 @@ from caltest.checks import check_integer, check_light_bounds, parse_json, read_o
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
+from caltest.results.base import IF_GIVEN, Settled, Summary, Table, given, plain
 from caltest.results.htest import HTest, record
 from caltest.types import Axes, Flags, Floats, Ints
 
@@ -97,7 +97,7 @@ class HTestTable(Table[HTest]):
     def __post_init__(self) -> None:
         if self.light_bounds is not None:
             object.__setattr__(self, "light_bounds", check_light_bounds(self.light_bounds))
-        settle(self)
+        Settled.__post_init__(self)
         if not self.rows:
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
         if self.correction == "none":
@@ -231,7 +231,7 @@ class HTestTable(Table[HTest]):
         """
         return [{name: plain(value) for name, value in row.items()} for row in self._columns()]
 
-    def _columns(self) -> Sequence[dict[str, Any]]:
+    def _columns(self) -> Any:
         """Return one dictionary per test; those of groups keep the types of their columns."""
         records = list(map(record, self.rows, self.adjusted.tolist()))
         for values, row in zip(records, self.rows, strict=True):
@@ -368,7 +368,7 @@ class GroupsTest(HTestTable):
     overlap: bool = False
 
     def __post_init__(self) -> None:
-        settle(self)
+        Settled.__post_init__(self)
         if self.row.size is None:
             raise invalid("a test of groups must have the gap of a row", "none", "pass row.size")
         object.__setattr__(self, "rows", GroupRows(self))
@@ -455,9 +455,8 @@ class GroupsTest(HTestTable):
         from caltest.measures.gap import Gap
 
         shared, n = cast("Gap", self.row.size), int(self.sizes[g])
-        sums = {"predicted": self.predicted[g], "observed": self.events[g] / n}
-        sums |= {"deviation": self.deviation[g]}
-        numbers = {name: float(value) for name, value in sums.items()}
+        values = map(float, (self.predicted[g], self.events[g] / n, self.deviation[g]))
+        numbers = dict(zip(("predicted", "observed", "deviation"), values, strict=True))
         measured = Gap.of(kind=shared.kind, name=shared.name, n=n, **numbers)
         return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
 
@@ -480,7 +479,7 @@ class GroupsTest(HTestTable):
         """
         return draw("places.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
 
-    def _columns(self) -> dict[str, list[Any]]:  # type: ignore[override]
+    def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the data frame; those of groups keep their types."""
         groups = zip(*self.values, strict=True) if self.values else [()] * len(self.by)
         numbers = {name: getattr(self, name) for name in GAP}

@@ -6,9 +6,9 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caltest.render import number
 
@@ -38,8 +38,7 @@ SMALLEST = 1e-4
 FIRST_EVIDENCE = EVIDENCE[-1][0]  # the largest p-value that speaks against calibration at all
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What a small p-value speaks for, in the words of evidence and of decision.
 
     Attributes

@@ -124,11 +124,6 @@ class ColumnCrossing:
         """The number of values of each."""
         return [column.size for column in self.columns]
 
-    @property
-    def cells(self) -> int:
-        """The number of combinations of values."""
-        return math.prod(self.sizes)
-
 
 def expand(sums: AnyArray, columns: Sequence[Column]) -> AnyArray:
     """Turn sums over the values of columns into those over their unions, axis by axis."""
@@ -166,7 +161,7 @@ class SegmentBlock:
         self.depth, self.in_order = len(members[0].numbers), not members[0].united
         self.n, self.width = self._tables.order.size, len(members)
         self._ends = np.cumsum([one.kept.size for one in members])
-        self._starts = np.cumsum([0, *(one.cells for one in members)])
+        self._starts = np.cumsum([0, *(math.prod(one.sizes) for one in members)])
         self.size = int(self._ends[-1])
         self.cells = self.size if self.in_order else int(self._starts[-1])
         # the columns of each table, and the numbers of their values
@@ -179,7 +174,7 @@ class SegmentBlock:
         waiting: list[ColumnCrossing] = []
         held = 0
         for one in (one for one in crossings if one.kept.size):
-            own = max(one.cells if one.united else 0, one.kept.size)
+            own = max(math.prod(one.sizes) if one.united else 0, one.kept.size)
             if waiting and held + own > CELLS:
                 yield cls(waiting)
                 waiting, held = [], 0

@@ -210,7 +210,8 @@ def score(
     for first, stop in chunk.blocks():
         block, pairs, events = slice(first, stop), chunk.pairs(first, stop), events_of(first, stop)
         if weight is None:
-            loops.add_events(*pairs, by_eights(events), found, held, total)
+            eights = np.pad(events, ((0, 0), (0, -lanes % 8))).view(np.uint64)
+            loops.add_events(*pairs, eights, found, held, total)
         else:
             loops.add_weighted(*pairs, events, weight[block], total)
         if family.cumulative:
@@ -228,11 +229,6 @@ def score(
     if family.cumulative:
         loops.raise_by_intervals(walk[2:], *standard)
     return scores, total, walk[2:]
-
-
-def by_eights(events: Events) -> Hashes:
-    """Return events (n, L) of eight resamples as a number, (n, L / 8)."""
-    return np.pad(events, ((0, 0), (0, -events.shape[1] % 8))).view(np.uint64)
 
 
 @dataclass(frozen=True)

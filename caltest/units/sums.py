@@ -14,7 +14,7 @@ from caltest.numerics.class_sums import label_sums
 from caltest.numerics.crossings import group_extremes
 from caltest.numerics.sorted_scores import partial_sum_extremes
 from caltest.predictions.redrawing import Redrawing
-from caltest.types import Flags, Floats, Hashes, Ints
+from caltest.types import Flags, Floats, Hashes, Ints, Order
 from caltest.units.units import CellUnits, Observed, Units
 
 Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
@@ -104,13 +104,13 @@ class PartialSums(Sums):
     Sums end where no further unit has the same prediction.
     """
 
-    def __init__(self, units: Units) -> None:
-        super().__init__(units)
-        self.ends = units.ends
-        self.at = np.flatnonzero(self.ends)
+    @cached_property
+    def at(self) -> Order:
+        """The places of the units that end a step."""
+        return np.flatnonzero(self.units.ends)
 
     def of(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
-        given = scale, shift, self.ends, self.units.start
+        given = scale, shift, self.units.ends, self.units.start
         return np.asarray(partial_sum_extremes(observed, *given))
 
     def all(self, values: Floats) -> Floats:

@@ -32,63 +32,75 @@ class Units(ABC):
         The prediction: that of the event, where there are two classes.
     scale, shift : array
         What an observation counts, (U,), and what it is expected to be, as `mean`.
-    mass : (U,) array
-        The weight of the rows.
     observed : (U,) array
         What was observed.
     size, row_counts : (U,) array
         The largest that can be observed, and the number of rows.
     least, most : (U,) array
         The smallest and the largest prediction of the event.
-    start : (G + 1,) array
-        Where the units of each group begin, and where those of the last end.
     rows : int
         The number of rows.
     is_alone : bool
         Whether they are of one group that is tested by itself, not of some of many.
-    ends : (U,) array of bool
-        Whether each unit is the last of its prediction, in ascending order.
     is_weighted : bool
         Whether rows have sample weights.
-    heaviest : float
-        The largest weight of an event.
-    variance : (G,) array
-        The variance of the sum of the residuals of each group.
-    rounding : float or (G,) array
-        The size of the rounding errors of a sum over a group, a random walk; at least 1.
     """
 
     mean: Floats
     scale: Floats
     shift: Floats
-    mass: Floats
     observed: Observed
     size: Floats
     row_counts: AnyArray
     least: Floats
     most: Floats
-    start: Ints
     rows: int
     is_alone: bool = True
-    ends: Flags
     is_weighted: bool
-    heaviest: float
-    variance: Floats
-    rounding: Floats | float
 
+    @property
     @abstractmethod
+    def variance(self) -> Floats:
+        """The variance of the sum of the residuals of each group, (G,)."""
+
     def ordered(self, measure: str) -> Units:
-        """Return the units in ascending order of the prediction of one event.
+        """Return the units in ascending order of the prediction of one event, as those of cells.
 
         Raises
         ------
         NotApplicable
             If there are more than two classes; the message names the measure.
         """
+        return self
 
-    @abstractmethod
     def counted(self, measure: str = "") -> Units:
         """Return the units with a positive weight; the message is that of `ordered`, if any."""
+        return self
+
+    @cached_property
+    def mass(self) -> Floats:
+        """The weight of the rows, (U,)."""
+        return self.scale
+
+    @cached_property
+    def start(self) -> Ints:
+        """Where the units of each group begin, and where those of the last end, (G + 1,)."""
+        return np.array([0, self.scale.size])
+
+    @cached_property
+    def ends(self) -> Flags:
+        """Whether each unit is the last of its prediction, in ascending order, (U,)."""
+        return step_ends(self.mean)
+
+    @cached_property
+    def heaviest(self) -> float:
+        """The largest weight of an event."""
+        return float(self.scale.max())
+
+    @cached_property
+    def rounding(self) -> Floats | float:
+        """The size of the rounding errors of a sum over a group, a random walk; at least 1."""
+        return np.maximum(1.0, 0.1 * np.sqrt(self.sums(self.row_counts)))
 
     @property
     def probs(self) -> Floats:
@@ -133,8 +145,6 @@ class RowUnits(Units):
         The numbers of the rows, None for all as they are.
     """
 
-    order: Order | None = None  # of the rows that are taken; None for all as they are
-
     def __init__(self, predictions: Predictions, order: Order | None = None) -> None:
         self.predictions = predictions
         if order is not None:
@@ -142,6 +152,11 @@ class RowUnits(Units):
         self.is_weighted = predictions.sample_weight is not None
         self.rows = predictions.n if order is None else order.size
         self.rounding = rounding_scale(self.rows)
+
+    @cached_property
+    def order(self) -> Order | None:
+        """The numbers of the rows that are taken; None for all as they are."""
+        return None
 
     def in_order(self, values: AnyArray) -> AnyArray:
         """Return values of all rows, (n,), of the units."""
@@ -157,16 +172,18 @@ class RowUnits(Units):
         return self.in_order(self.predictions.probs)
 
     @property
-    def shift(self) -> Floats:  # type: ignore[override]
+    def expected(self) -> Floats:
+        """What is expected of a row: its prediction."""
         return self.mean
 
-    least = most = shift
+    shift = least = most = expected
 
     @property
-    def size(self) -> Floats:  # type: ignore[override]
+    def ones(self) -> Floats:
+        """One for each row, (U,)."""
         return np.broadcast_to(1.0, self.scale.size)
 
-    row_counts = size
+    size = row_counts = ones
 
     @cached_property
     def scale(self) -> Floats:  # type: ignore[override]
@@ -174,32 +191,16 @@ class RowUnits(Units):
         # compiled once for whatever weights.
         return self.in_order(np.array(row_weights(self.predictions)))
 
-    @property
-    def mass(self) -> Floats:  # type: ignore[override]
-        return self.scale
-
-    @property
-    def heaviest(self) -> float:  # type: ignore[override]
-        return float(row_weights(self.predictions).max())
-
     @cached_property
     def observed(self) -> Observed:
         return self.in_order(self.predictions.labels).astype(label_dtype(self.predictions.m))
-
-    @cached_property
-    def start(self) -> Ints:  # type: ignore[override]
-        return np.array([0, self.scale.size])
-
-    @cached_property
-    def ends(self) -> Flags:  # type: ignore[override]
-        return step_ends(self.mean)
 
     @cached_property
     def total(self) -> Floats:
         return np.array([float(row_weights(self.predictions).sum())])
 
     @property
-    def variance(self) -> Floats:  # type: ignore[override]
+    def variance(self) -> Floats:
         event = np.ascontiguousarray(self.predictions.probs[:, 1])
         return np.array([sum_variance(event, row_weights(self.predictions))])
 
@@ -226,7 +227,7 @@ class SortedRowUnits(RowUnits):
         self.mean, self.observed, self.scale = sorted_columns(predictions)
 
     @cached_property
-    def order(self) -> Order:  # type: ignore[override]
+    def order(self) -> Order:
         """The rows in ascending order; sorting them again waits until labels are redrawn."""
         return score_order(self.predictions)
 
@@ -252,23 +253,13 @@ class CellUnits(Units):
         self.scale, self.ends = np.ones(len(cells)), np.ones(len(cells), np.bool_)
         self.observed = cells.events.astype(np.float64)
 
-    @property
-    def heaviest(self) -> float:  # type: ignore[override]
+    @cached_property
+    def heaviest(self) -> float:
         return self.cells.heaviest
 
     @property
-    def variance(self) -> Floats:  # type: ignore[override]
+    def variance(self) -> Floats:
         return self.sums(self.cells.noise)
-
-    @cached_property
-    def rounding(self) -> Floats:  # type: ignore[override]
-        return np.maximum(1.0, 0.1 * np.sqrt(self.sums(self.cells.counts)))
-
-    def ordered(self, measure: str) -> CellUnits:
-        return self
-
-    def counted(self, measure: str = "") -> CellUnits:
-        return self
 
     def some(self, groups: Flags) -> tuple[CellUnits, Flags]:
         """Return the units of some groups, and which units they are."""

@@ -15,7 +15,7 @@ import caltest as ct
 from caltest.planning import curve as searching
 from caltest.planning.curve import SizeSearch
 from caltest.planning.results import PowerRow
-from caltest.planning.truths import StatedTruth, as_distribution
+from caltest.planning.truths import as_distribution, truth_of_classes
 from caltest.predictions import ModelData
 
 BAND = 0.999
@@ -135,7 +135,7 @@ def test_planned_standard_errors_are_those_of_simulated_studies(truth):
     options = {"ratio_width": None, "slope_width": 0.5, "intercept_width": 0.3}
     planned = ct.sample_size_for_precision(RISKS, rng=1, **options, **truth)
     for row, test in zip(planned.rows, ("calibration_slope", "calibration_intercept"), strict=True):
-        predictions, true = as_distribution(ModelData(RISKS)), StatedTruth(**truth).for_classes(2)
+        predictions, true = as_distribution(ModelData(RISKS)), truth_of_classes(2, **truth)
         rng = np.random.default_rng(2)
         values = []
         for _ in range(400):

@@ -91,7 +91,7 @@ class BinErrors(Measure):
         return {"binning": self.binning, **own}
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:  # type: ignore[override]
+    def cell_bins(self) -> tuple[int, ...]:
         return (self.bins,) if self.binning == "uniform" else ()
 
     def cells(self, predictions: Predictions) -> Cells:

@@ -222,7 +222,7 @@ class BinnedRows(RowUnits):
         return loops.sort_by_cell(*self.numbers)
 
     @cached_property
-    def order(self) -> Ints:  # type: ignore[override]
+    def order(self) -> Ints:
         return self._sorting[0]
 
     @cached_property

@@ -66,11 +66,11 @@ class TCal(Measure):
         return dyadic_statistic(rows, places, limit, rows.mean * (1.0 - rows.mean))
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:  # type: ignore[override]
+    def cell_bins(self) -> tuple[int, ...]:
         return () if self.needs_rows else (2 ** self.limit_of_scales(0),)
 
     @property
-    def needs_rows(self) -> str:  # type: ignore[override]
+    def needs_rows(self) -> str:
         if self.scales is not None and self.scales <= SCALES_OF_CELLS:
             return ""
         return f"bins are finer than cells; with scales={SCALES_OF_CELLS} or fewer they are not"

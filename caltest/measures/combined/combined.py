@@ -170,7 +170,7 @@ class Combined(Measure):
     interval_instead: ClassVar[str] = "test='skce', or the test that is named after a component"
 
     @property
-    def witness_kernel(self) -> MatrixKernel | None:  # type: ignore[override]
+    def witness_kernel(self) -> MatrixKernel | None:
         """That of the SKCE with its default kernel, whatever the components are."""
         return REGISTRY["skce"]().witness_kernel
 

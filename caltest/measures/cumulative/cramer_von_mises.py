@@ -21,7 +21,7 @@ class SquaredSums(PartialSums):
     """The sums (B, G) over steps of the squared partial sum, times the mass of the step."""
 
     def of(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
-        step = np.zeros(self.ends.size)
+        step = np.zeros(self.units.ends.size)
         step[self.at] = np.diff(np.cumsum(self.units.mass)[self.at], prepend=0.0)
         return np.asarray(sums_of_squares(observed, scale, shift, step, self.units.start))
 

@@ -70,7 +70,7 @@ class ForecastSKCE(ForecastMeasure):
         if self.width is not None:
             checks.check_positive(self.width, "width")
 
-    def bind(self, predictions: Forecasts) -> ForecastPairs:  # type: ignore[override]
+    def bind(self, predictions: Forecasts) -> ForecastPairs:
         return ForecastPairs(predictions, self)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
@@ -133,10 +133,10 @@ class ForecastPairs(PairMean):
             "compared": f"{measure.compare}, Gaussian kernel of width {width:.4g}",
         }
 
-    def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
+    def drawn(self, redrawn: Floats) -> Floats:
         return self.law.quantile(np.ascontiguousarray(redrawn.T)).T
 
-    def values(self, labels: Floats) -> Floats:  # type: ignore[override]
+    def values(self, labels: Floats) -> Floats:
         """Return the mean of h for each row of outcomes (B, n)."""
         size = max(1, AT_A_TIME // labels.shape[1])
         parts = [labels[b : b + size] for b in range(0, len(labels), size)]

@@ -183,7 +183,7 @@ class LinePairs(AllPairs):
         self._factor = float(sum(line.factor for line in self.lines))
 
     @cached_property
-    def order(self) -> Order:  # type: ignore[override]
+    def order(self) -> Order:
         return np.argsort(self.predictions.probs[:, 1])
 
     def values(self, labels: Labels) -> Floats:

@@ -82,7 +82,7 @@ class KernelMeasure(Measure):
         as_matrix_kernel(self.kernel)
 
     @property
-    def witness_kernel(self) -> MatrixKernel:  # type: ignore[override]
+    def witness_kernel(self) -> MatrixKernel:
         return as_matrix_kernel(self.kernel)
 
     @property
@@ -100,7 +100,7 @@ class KernelMeasure(Measure):
         return ("exact", "consistency", "distribution-free", *ESTIMATORS[self.estimator])
 
     @property
-    def needs_rows(self) -> str:  # type: ignore[override]
+    def needs_rows(self) -> str:
         return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
@@ -469,7 +469,7 @@ class MMCE(KernelMeasure):
         checks.check_positive(self.width, "width")
 
     @property
-    def witness_kernel(self) -> MatrixKernel:  # type: ignore[override]
+    def witness_kernel(self) -> MatrixKernel:
         # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
         return Scaled(Exponential(self.width), np.eye(2) / 2.0)
 

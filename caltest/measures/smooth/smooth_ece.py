@@ -68,7 +68,7 @@ class SmoothECE(Measure):
             checks.check_positive(self.bandwidth, "bandwidth")
 
     @property
-    def needs_rows(self) -> str:  # type: ignore[override]
+    def needs_rows(self) -> str:
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
 
     def takes(self, form: str) -> bool:

@@ -8,7 +8,7 @@ from statsmodels.genmod.families.links import Probit
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from caltest.planning.curve import crossing, probit_line
-from caltest.planning.results import clopper_pearson
+from caltest.planning.results import PowerRow
 
 pytestmark = pytest.mark.loops
 
@@ -17,9 +17,12 @@ EVENTS, TRIALS = np.array([3.0, 20.0, 70.0, 99.0]), np.array([50.0, 100.0, 100.0
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (10, 10), (3, 10), (812, 1000)])
-def test_clopper_pearson_is_that_of_scipy(k, n):
+def test_interval_of_a_power_is_that_of_scipy(k, n):
     expected = binomtest(k, n).proportion_ci(0.9, method="exact")
-    assert clopper_pearson(k, n, 0.9) == pytest.approx((expected.low, expected.high))
+    row = PowerRow(
+        test="", null="", n=1, n_datasets=n, rejections=k, estimate_name="", estimate=0.0
+    )
+    assert row.interval(0.9) == pytest.approx((expected.low, expected.high))
 
 
 def test_probit_line_is_that_of_statsmodels():
