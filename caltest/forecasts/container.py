@@ -61,7 +61,8 @@ class Forecasts(Rows):
         ranks among them are equally probable.
     quantiles, levels : array_like, shape (n, q) and (q,)
         Quantiles at levels in ascending order: each part between two levels is to hold the outcome
-        as often as it says; nothing is assumed of where in it.
+        as often as it says; nothing is assumed of where in it. Right quantiles of counts do not:
+        an outcome is up to them more often than their level says.
     edges, probs : array_like, shape (b + 1,) or (n, b + 1), and (n, b)
         Histograms: the edges of their bins, and the probabilities.
     cdf, quantile : callable
