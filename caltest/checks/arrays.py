@@ -67,8 +67,7 @@ def as_numbers(values: object, name: str) -> AnyArray:
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind in "mM":  # as objects some become whole numbers of nanoseconds
-        remedy = "divide time spans by np.timedelta64(1, 'D'), for example"
-        raise invalid(f"{name} must be numbers", f"dtype {array.dtype}", remedy)
+        raise invalid(f"{name} must be numbers", f"dtype {array.dtype}", "count days, for example")
     items = array.astype(object)
     if strange := [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]:
         place = next((place for place in strange if not _is_numeral(items[place])), strange[0])

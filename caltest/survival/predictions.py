@@ -339,10 +339,9 @@ def check_events(event: object, n: int) -> Codes:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise invalid(rule, f"{shown(values.tolist()[row])} at row {row}", "code it so")
-    codes = values.astype(np.int64)
-    if np.array_equal(np.unique(codes), [1, 2]):
+    if np.array_equal(np.unique(values), [1, 2]):
         checks.suspect("event has no 0: no row is censored; if 1 stands for that, pass event - 1")
-    return codes
+    return values.astype(np.int64)
 
 
 # ---- observed risks, and what they say of predicted ones: ratio, slope, curve, D-calibration -----

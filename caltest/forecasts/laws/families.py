@@ -61,8 +61,7 @@ class NormalLaw(Law):
         gain = 0.5 * float(np.sum(np.log(self.sd) + as_sd - as_variance))
         fits = abs(float(as_variance.mean()) - 1.0) < 4.0 / math.sqrt(self.n)  # 3 standard errors
         if self.n >= suspicions.LEAST and fits and gain > -math.log(suspicions.CHANCE):
-            text = "scale fits the outcomes far better as a variance than as a standard deviation"
-            suspicions.suspect(f"{text}; if it is one, pass scale=np.sqrt(scale)")
+            suspicions.suspect("scale fits far better as a variance; if it is one, pass its root")
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""

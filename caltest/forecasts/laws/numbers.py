@@ -178,9 +178,8 @@ class Quantiles(Knots):
     def suspect(self, y: Floats) -> None:
         equal = int((self.values == y[:, None]).any(axis=1).sum())
         if equal >= max(suspicions.FEWEST, self.n / 20):
-            text = "outcomes equal one of their quantiles, as counts do, of which more are up to a"
-            text += " quantile than its level says; pass distribution= or members= of counts"
-            suspicions.suspect(f"{equal} of {self.n} {text}")
+            text = "outcomes equal one of their quantiles: counts are up to these more often than"
+            suspicions.suspect(f"{equal} of {self.n} {text} levels say; pass their distribution=")
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         """Return the level that is nearest: of others nothing is forecast."""

@@ -37,7 +37,6 @@ NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 
 Names = tuple[str, str]  # of two sets of rows
 ENDS = "lowest forecasts", "highest"
-SIDES = "high", "low"  # of forecasts, where outcomes less these are negative, and positive
 Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
 Say = Callable[["ForecastContext"], Finding]
 
@@ -291,10 +290,10 @@ class ForecastContext:
         )
         apart, own = (x[-1] - sum(x[:-1]) for x in (gaps, levels))
         if off is not None and apart * own >= 0.0:
-            words = [f"too {SIDES[gap > 0]} by {abs(gap):.3g}{more}" for gap in gaps]
+            words = [f"too {('high', 'low')[gap > 0]} by {abs(gap):.3g}{more}" for gap in gaps]
             return words, apart, "mean outcome less mean forecast"
         text = "too {} (outcomes at level {:.3g} on average, not 0.5)"
-        words = [text.format(SIDES[gap > 0], 0.5 + gap) for gap in levels]
+        words = [text.format(("high", "low")[gap > 0], 0.5 + gap) for gap in levels]
         return words, own, "mean PIT less 0.5"
 
     def scatter(self, some: Flags | slice) -> float:
