@@ -66,6 +66,8 @@ def as_numbers(values: object, name: str) -> AnyArray:
     array = as_array(values, name)
     if array.dtype.kind in "biuf":
         return array
+    if array.dtype.kind in "mM":  # as objects some become whole numbers of nanoseconds
+        raise invalid(f"{name} must be numbers", f"dtype {array.dtype}", "count days, for example")
     items = array.astype(object)
     if strange := [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]:
         place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
@@ -85,7 +87,8 @@ def _as_it_is_read(text: str) -> str:
     if re.fullmatch(r"[0-9.]+ ?%", text) and _is_numeral(text.rstrip(" %")):
         return f"write {float(text.rstrip(' %')) / 100:.6g} for {text}"
     if re.fullmatch(r"[1-9][0-9]{0,2}(,[0-9]{3})+", text):
-        return f"write {text.replace(',', '')}, without commas"
+        other = f", or {text.replace(',', '.')} if it is decimal" * (text.count(",") == 1)
+        return f"write {text.replace(',', '')}, without commas{other}"
     if re.fullmatch(r"[0-9]+,[0-9]+", text):
         return f"write decimal points, {text.replace(',', '.')}"
     return "convert them to floats first"
@@ -111,13 +114,13 @@ def missing(name: str, got: str) -> InvalidInput:
 
 
 def check_column(values: object, n: int, name: str) -> AnyArray:
-    """Check that `values` has one entry per row of probs, in one dimension."""
+    """Check that `values` has one entry per row, in one dimension."""
     array = in_one_dimension(as_array(values, name))
     if array.shape != (n,):
         got = f"{array.shape[0]} for {n} rows" if array.ndim == 1 else f"shape {array.shape}"
         flat = array.size == n and array.ndim == 2
         remedy = "pass one dimension, .ravel()" if flat else "take both from the same rows"
-        raise invalid(f"{name} must have one entry per row of probs", got, remedy)
+        raise invalid(f"{name} must have one entry per row", got, remedy)
     return array
 
 
@@ -386,12 +389,15 @@ def check_probs(
     return read_only(matrix)
 
 
-def check_event_probs(probs: object, *, classes: object = None, name: str = "probs") -> Floats:
+def check_event_probs(
+    probs: object, *, classes: object = None, name: str = "probs", has_logits: bool = True
+) -> Floats:
     """Check probabilities (n,) of the second of two classes, and return an owned, read-only array.
 
-    `both_columns` gives what `check_probs` returns for them. Parameters and errors are as there.
+    `both_columns` gives what `check_probs` returns for them. Parameters and errors are as there;
+    `has_logits` is whether the caller has an option from_logits, which messages then name.
     """
-    return read_only(_owned(_numbers_of_probs(probs, name), classes, name))
+    return read_only(_owned(_numbers_of_probs(probs, name), classes, name, has_logits=has_logits))
 
 
 def check_logits(logits: object, *, name: str = "logits") -> Floats:
@@ -464,7 +470,7 @@ def both_columns(event: Floats) -> Floats:
     return read_only(matrix)
 
 
-def _owned(values: AnyArray, classes: object, name: str) -> Floats:
+def _owned(values: AnyArray, classes: object, name: str, *, has_logits: bool = True) -> Floats:
     """Return a copy within [0, 1], if no value is further from it than single precision is."""
     slack = FLOAT32_SLACK * (2 if values.ndim == 1 else values.shape[1])
     copy, within = np.empty(values.shape), True
@@ -479,9 +485,9 @@ def _owned(values: AnyArray, classes: object, name: str) -> Floats:
             got = f"{value:.8g} {_place(place, classes)}"
             if np.isnan(value):
                 raise missing(name, got)
-            remedy = "pass probabilities, or from_logits=True"
+            remedy = "pass probabilities" + ", or from_logits=True" * has_logits
             if _seem_percentages(values):
-                others = ", or pass from_logits=True" * (values.ndim == 1)
+                others = ", or pass from_logits=True" * (has_logits and values.ndim == 1)
                 remedy = f"divide by 100 if they are percentages{others}"
             raise invalid(f"{name} must lie in [0, 1]", got, remedy)
         np.clip(copy, 0, 1, out=copy)

@@ -61,7 +61,8 @@ class Forecasts(Rows):
         ranks among them are equally probable.
     quantiles, levels : array_like, shape (n, q) and (q,)
         Quantiles at levels in ascending order: each part between two levels is to hold the outcome
-        as often as it says; nothing is assumed of where in it.
+        as often as it says; nothing is assumed of where in it. Right quantiles of counts do not:
+        an outcome is up to them more often than their level says.
     edges, probs : array_like, shape (b + 1,) or (n, b + 1), and (n, b)
         Histograms: the edges of their bins, and the probabilities.
     cdf, quantile : callable
@@ -138,11 +139,12 @@ class Forecasts(Rows):
         given |= {"members": members, "quantiles": quantiles, "levels": levels, "edges": edges}
         given |= {"probs": probs, "cdf": cdf, "quantile": quantile}
         library = tables.library_of(outcomes, *given.values())
-        suspicions.suspect_index(outcomes=outcomes, **rows)
+        suspicions.suspect_index(outcomes=outcomes, **given, **rows)
         y = read(outcomes, "outcomes")
         if isinstance(mean, (int, float)):
             given["mean"] = np.full(y.size, float(mean))
         law = law_of(n=y.size, **given)
+        law.suspect(y)
         self._set({"outcomes": y, "law": law}, y.size, **rows, source=source, library=library)
 
     @classmethod
@@ -318,10 +320,10 @@ class Forecasts(Rows):
         return checks.read_only(low + within * (high - low))
 
     @property
-    def errors(self) -> tuple[Floats, bool]:
-        """The outcomes less the means, or, where these are not known, PIT less 0.5; and which."""
+    def errors(self) -> tuple[Floats, Floats | None]:
+        """The PIT less 0.5, and the outcomes less the means where these are known."""
         has_means = self.law.has_tails and bool(np.isfinite(self.mean).all())
-        return (self.outcomes - self.mean if has_means else self.pit - 0.5), has_means
+        return self.pit - 0.5, self.outcomes - self.mean if has_means else None
 
     @property
     def told_apart(self) -> tuple[Floats, Floats]:
@@ -476,8 +478,8 @@ class PitCounts:
         if self._inner:
             for inner, values in zip(self._inner, rows.told_apart, strict=True):
                 group = group * (inner.size + 1) + np.searchsorted(inner, values)
-            off, has_means = rows.errors
-            self._off += np.bincount(group, off if has_means else off * np.nan, self._off.size)
+            pit, off = rows.errors
+            self._off += np.bincount(group, pit * np.nan if off is None else off, self._off.size)
         v, width = np.clip(rows.pit, LEAST, 1.0 - LEAST), self.cells.widths.size
         self.finest += np.bincount(FINEST.of(v), minlength=self.finest.size)
         np.add.at(self._counts.reshape(-1), group * width + self.cells.of(v), 1)
@@ -511,12 +513,11 @@ class PitCounts:
         return self._mean[self._some], self._scale[self._some]
 
     @property
-    def errors(self) -> tuple[Floats, bool]:
-        """Mean outcomes less means, or, where these are not known, PIT less 0.5; and which."""
+    def errors(self) -> tuple[Floats, Floats | None]:
+        """The PIT less 0.5, and the outcomes less the means where these are known; mean ones."""
         off = self._off[self._some] / self.weights
-        if np.isfinite(off).all():
-            return off, True
-        return self.observed @ self.cells.middles / self.weights - 0.5, False
+        levels = self.observed @ self.cells.middles / self.weights - 0.5
+        return np.asarray(levels), off if np.isfinite(off).all() else None
 
     @property
     def width(self) -> int:

@@ -593,8 +593,13 @@ def stacked(
         remedy = "pass the indicator matrix, as of scikit-learn's MultiLabelBinarizer"
         raise invalid("labels must have a column of 0 and 1 for each column of probs", got, remedy)
     n, size = matrix.shape
+    named = [list(tables.as_frame(x).columns) for x in (probs, labels) if tables.is_table(x)]
+    if named and named[0] != named[-1] and set(named[0]) == set(named[-1]):
+        remedy = "pass labels[probs.columns]"
+        raise invalid("labels must have columns in the order of probs", shown(named[-1]), remedy)
+    checks.suspect_index(probs=probs, labels=labels, **rows)
     if names is None:
-        names = list(map(str, tables.as_frame(probs).columns)) if tables.is_table(probs) else None
+        names = list(map(str, named[0])) if tables.is_table(probs) else None
     width = len(str(size - 1))
     called = [f"label {k:0{width}d}" for k in range(size)] if names is None else list(names)
     if len(called) != size or len(set(called)) < size:

@@ -14,6 +14,7 @@ from caltest import checks
 from caltest.errors import invalid
 from caltest.types import AnyArray, Floats
 
+Columns = str | Sequence[str] | None  # a prefix, the names, or what is usual
 # Names of columns that make groups, and their values in a group by its name, where not the name.
 Keys = tuple[tuple[str, ...], Mapping[Any, tuple[Any, ...]]]
 
@@ -262,11 +263,11 @@ def choose_forecasts(
         named = checks.check_choice(label, table.names, "label")
         found["outcomes"] = checks.as_numbers(table.column(named), f"column {label!r}")
     if members is not None:
-        columns = prob_columns(table.names, members, taken)
+        columns = prob_columns(table.names, members, taken, "members")
         found["members"] = np.atleast_2d(numbers_of_columns(table, columns).T).T
     if quantiles is not None:
         if isinstance(quantiles, str):
-            columns = prob_columns(table.names, quantiles, taken)
+            columns = prob_columns(table.names, quantiles, taken, "quantiles")
             quantiles = {_level(name, quantiles): name for name in columns}
         levels = found["levels"] = sorted(quantiles)
         found["quantiles"] = numbers_of_columns(table, [quantiles[level] for level in levels])
@@ -293,9 +294,9 @@ def numbers_of_columns(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
 
 
 def prob_columns(
-    names: Sequence[str], probs: str | Sequence[str] | None = None, taken: Sequence[str] = ()
+    names: Sequence[str], probs: Columns = None, taken: Sequence[str] = (), name: str = "probs"
 ) -> list[str]:
-    """Find the columns of the probabilities; those in `taken` are something else."""
+    """Find the columns of the probabilities, or of what `name` is; those in `taken` are others."""
     free = [name for name in names if name not in taken]
     if probs is None:
         for prefix in PREFIXES:
@@ -307,20 +308,20 @@ def prob_columns(
         if len(usual) == 1 and "probs" not in names:
             return usual
     elif not isinstance(probs, str):
-        chosen = checks.check_not_empty(checks.check_strings(probs, "probs"), "probs")
-        return [checks.check_choice(str(name), names, "probs") for name in chosen]
+        chosen = checks.check_not_empty(checks.check_strings(probs, name), name)
+        return [checks.check_choice(str(one), names, name) for one in chosen]
     wanted = "probs" if probs is None else probs
     found = [name for name in free if name.startswith(wanted)]
     if wanted in names:
         return [wanted]
     if not found:
         got = f"{probs!r} for the columns {checks.listing(names, limit=30)}"
-        remedy = "pass probs= with a column, a prefix or a list of columns"
-        raise invalid("probs must be a column or the prefix of columns", got, remedy)
+        remedy = f"pass {name}= with a column, a prefix or a list of columns"
+        raise invalid(f"{name} must be a column or the prefix of columns", got, remedy)
     return found
 
 
-def stems(columns: Sequence[str], probs: str | Sequence[str] | None) -> list[str]:
+def stems(columns: Sequence[str], probs: Columns) -> list[str]:
     """Strip the prefix that all the columns share."""
     prefixes = (probs, *PREFIXES) if isinstance(probs, str) else PREFIXES
     for prefix in prefixes:

@@ -11,7 +11,7 @@ from caltest import checks
 from caltest.errors import invalid
 from caltest.measures.outcome import outcome_of
 from caltest.results import HTest
-from caltest.survival.predictions import check_events
+from caltest.survival.predictions import check_chances, check_events
 from caltest.types import AnyArray, Flags, Floats
 
 ENOUGH = 5.0  # events that are expected in an interval
@@ -141,8 +141,7 @@ def a_calibration(
 
 def _own_times(survival: object, event: object, bins: int) -> tuple[Floats, Flags, int]:
     """Check predicted probabilities at the rows' own times, events, and a number of bins."""
-    values = checks.in_one_dimension(checks.as_array(survival, "survival"))
-    s = checks.check_event_probs(values, name="survival")
+    s = check_chances(survival, "survival", "pass that of each row at its own time")
     happened, count = check_events(event, s.size) > 0, checks.check_integer(bins, "bins", 2)
     if not happened.any():
         raise invalid("event must hold an event", f"{s.size} zeros", "pass rows with events")

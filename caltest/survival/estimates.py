@@ -16,6 +16,7 @@ from caltest.types import Codes, Floats, Ints
 
 LEAST = 1e-12  # smaller risks, and larger than 1 less it, count as this one in logs
 KNOTS = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}
+REMEDY = "pass caltest.SurvivalPredictions(risk, time, event, horizon=365), for example"
 STEPS, CLOSE = 100, 1e-10  # of Gauss and Newton
 
 
@@ -320,6 +321,7 @@ def smooth_calibration(survival: SurvivalPredictions, *, knots: int = 3) -> Smoo
 
 def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
     """Return the observed risk, and its standard error."""
+    checks.check_instance(survival, SurvivalPredictions, "survival", REMEDY)
     events, total = survival.censoring.weights * survival.labels, float(survival.mass.sum())
     value = float(events.sum()) / total
     own = survival.censoring.influences(events) - survival.mass * value
@@ -335,6 +337,7 @@ def _quantile(confidence: float) -> float:
 
 
 def _check_unweighted(survival: SurvivalPredictions) -> None:
+    checks.check_instance(survival, SurvivalPredictions, "survival", REMEDY)
     if np.ptp(survival.mass) > 0:
         reason = "pseudo-observations and smooth curves take no sample weights"
         raise NotApplicable(reason, "use observed_expected_ratio, or test_calibration")

@@ -205,11 +205,9 @@ class SurvivalPredictions(Predictions):
         clusters: object = None,
         source: str = "arrays",
     ) -> None:
-        checked = checks.in_one_dimension(checks.as_array(risk, "risk"))
-        if checked.ndim != 1:
-            got = f"shape {checked.shape}"
-            raise invalid("risk must have one dimension", got, "pass the risk by one horizon")
-        p = checks.check_event_probs(checked, name="risk")
+        rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
+        checks.suspicions.suspect_index(risk=risk, time=time, event=event, **rows)
+        p = check_chances(risk, "risk", "pass the risk by one horizon")
         n, end = p.size, checks.check_positive(horizon, "horizon")
         times, codes = _check_times(time, n), check_events(event, n)
         kind = checks.check_integer(cause, "cause")
@@ -321,6 +319,14 @@ def _check_times(time: object, n: int) -> Floats:
     return values
 
 
+def check_chances(values: object, name: str, remedy: str) -> Floats:
+    """Check probabilities, one for each row."""
+    array = checks.in_one_dimension(checks.as_array(values, name))
+    if array.ndim != 1:
+        raise invalid(f"{name} must have one dimension", f"shape {array.shape}", remedy)
+    return checks.check_event_probs(array, name=name, has_logits=False)
+
+
 def check_events(event: object, n: int) -> Codes:
     """Check what happened: booleans, or whole numbers from 0."""
     values: AnyArray = checks.check_column(event, n, "event")
@@ -332,7 +338,9 @@ def check_events(event: object, n: int) -> Codes:
         wrong = ~((values >= 0) & (values == np.floor(values)) & (values < np.inf))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise invalid(rule, f"{shown(values[row].item())} at row {row}", "code it so")
+        raise invalid(rule, f"{shown(values.tolist()[row])} at row {row}", "code it so")
+    if np.array_equal(np.unique(values), [1, 2]):
+        checks.suspect("event has no 0: no row is censored; if 1 stands for that, pass event - 1")
     return values.astype(np.int64)
 
 

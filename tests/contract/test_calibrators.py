@@ -487,12 +487,12 @@ BAD_PROBS = {
 }
 BAD_LABELS = {
     "none": (None, r"y must be given; got None"),
-    "short": ([1, 0], r"y must have one entry per row of probs; got 2 for 3 rows"),
+    "short": ([1, 0], r"y must have one entry per row; got 2 for 3 rows"),
     "outside": ([1, 0, 7], r"y must be among the classes 0, 1; got 7 at row 2"),
     "nan": ([1, 0, np.nan], r"y must not be missing; got nan at row 2"),
     "fraction": ([1, 0, 0.5], r"y must be labels of classes, not continuous numbers"),
     "mixed": ([1, "a", 0], r"y must be all strings"),
-    "empty": ([], r"y must have one entry per row of probs"),
+    "empty": ([], r"y must have one entry per row"),
 }
 
 

@@ -92,7 +92,7 @@ ATTEMPTS = [
     ("test([P.tolist(), y.tolist()])", READ),
     ("ct.verdict((p, y), rng=1)", READ),
     ("test((y, p))", "InvalidInput: probs must come before labels; got fractions as labels"),
-    ("test((p, y[1:]))", "InvalidInput: labels must have one entry per row of probs; got 199"),
+    ("test((p, y[1:]))", "InvalidInput: labels must have one entry per row; got 199"),
     ("test(clf, X)", "InvalidInput: data must be the pair (X, y) where model is a classifier or a"),
     ("test(clf, y, X)", "InvalidInput: data must be (X, y), the features first; got shapes (200,)"),
     ("test(p, X, y)", "InvalidInput: y must be left out where no model predicts X; got type nd"),

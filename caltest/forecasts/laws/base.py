@@ -106,6 +106,9 @@ class Law(ABC):
         """
         return y
 
+    def suspect(self, y: Floats) -> None:  # noqa: B027, most have nothing to tell
+        """Warn where outcomes (n,) show that the law was likely given by mistake."""
+
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         """Return the probability (n,) that the distribution function has at a quantile.
 

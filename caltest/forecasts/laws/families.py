@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from caltest.checks import check_integer, read_only
+from caltest.checks import check_integer, read_only, suspicions
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
 from caltest.forecasts.laws.base import NODES, Function, Law, by_row, check, read
@@ -54,6 +54,14 @@ class NormalLaw(Law):
     @property
     def unit_law(self) -> NormalLaw:  # type: ignore[override]
         return NormalLaw([0.0], [1.0])
+
+    def suspect(self, y: Floats) -> None:
+        as_sd, as_variance = self.standard(y) ** 2, (y - self.mean) ** 2 / self.sd
+        # Of right forecasts the likelihood ratio has the mean 1 (Markov).
+        gain = 0.5 * float(np.sum(np.log(self.sd) + as_sd - as_variance))
+        fits = abs(float(as_variance.mean()) - 1.0) < 4.0 / math.sqrt(self.n)  # 3 standard errors
+        if self.n >= suspicions.LEAST and fits and gain > -math.log(suspicions.CHANCE):
+            suspicions.suspect("scale fits far better as a variance; if it is one, pass its root")
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""
@@ -400,7 +408,10 @@ class Cdf(Law):
             raise invalid(rule, f"{type(error).__name__}: {error}", remedy) from error
 
     def cdf(self, y: Floats) -> Floats:
-        return self._call(self._functions[0], y, self._fill)
+        found = self._call(self._functions[0], y, self._fill)
+        good, remedy = np.abs(found - 0.5) <= 0.5 + OFF, "divide by 100 if they are percentages"
+        check(good, found, "cdf must return probabilities", remedy)
+        return found
 
     def cdf_left(self, y: Floats) -> Floats:
         return self.cdf(np.nextafter(y, -np.inf))

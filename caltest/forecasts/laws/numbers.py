@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from caltest.checks import as_numbers, read_only
+from caltest.checks import as_numbers, read_only, suspicions
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.laws.base import (
     LEAST,
@@ -174,6 +174,12 @@ class Quantiles(Knots):
         """
         below, up_to = (row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
+
+    def suspect(self, y: Floats) -> None:
+        equal = int((self.values == y[:, None]).any(axis=1).sum())
+        if equal >= max(suspicions.FEWEST, self.n / 20):
+            text = "outcomes equal one of their quantiles: counts are up to these more often than"
+            suspicions.suspect(f"{equal} of {self.n} {text} levels say; pass their distribution=")
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         """Return the level that is nearest: of others nothing is forecast."""

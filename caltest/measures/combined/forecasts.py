@@ -202,9 +202,11 @@ class ForecastContext:
 
     @property
     def precision(self) -> Floats:
-        """The inverse scales (n,), relative to the largest one."""
-        largest = max(float(self.scale.max()), np.finfo(float).tiny)
-        return np.asarray(1.0 / np.maximum(self.scale / largest, LEAST))
+        """The inverse scales (n,), relative to the largest one; 0 where others alone are finite."""
+        scale, is_finite = self.scale, np.isfinite(self.scale)
+        largest = max(float(scale.max(initial=0.0, where=is_finite)), np.finfo(float).tiny)
+        inverse = 1.0 / np.maximum(np.where(is_finite, scale, np.inf) / largest, LEAST)
+        return np.asarray(inverse if is_finite.any() else np.ones(self.n))
 
     @cached_property
     def along(self) -> dict[str, Floats]:
@@ -275,14 +277,24 @@ class ForecastContext:
         """The squares of the observed normal numbers, (n,)."""
         return np.asarray(np.square(self.observed.z[0]))
 
-    def level(self, some: Flags | slice, more: str = "") -> tuple[str, float]:
-        """Say how far the forecasts of some rows are from their outcomes, and return the gap."""
-        off, has_means = self.predictions.errors
-        gap = float(np.average(off[some], weights=self.mass[some]))
-        side = "low" if gap > 0 else "high"
-        if has_means:
-            return f"too {side} by {abs(gap):.3g}{more}", gap
-        return f"too {side} (outcomes at level {0.5 + gap:.3g} on average, not 0.5)", gap
+    def levels(self, *parts: Flags | slice, more: str = "") -> tuple[list[str], float, str]:
+        """Say how far forecasts are from their outcomes, in all rows or in two parts of them.
+
+        With the gap, of two parts their difference, and its name. Tests are of the PIT, to which
+        the errors of few wide forecasts add little: where these turn the sign, the PIT is told.
+        """
+        pit, off = self.predictions.errors
+        gaps, levels = (
+            [float(np.average(x[some], weights=self.mass[some])) for some in parts]
+            for x in (pit if off is None else off, pit)
+        )
+        apart, own = (x[-1] - sum(x[:-1]) for x in (gaps, levels))
+        if off is not None and apart * own >= 0.0:
+            words = [f"too {('high', 'low')[gap > 0]} by {abs(gap):.3g}{more}" for gap in gaps]
+            return words, apart, "mean outcome less mean forecast"
+        text = "too {} (outcomes at level {:.3g} on average, not 0.5)"
+        words = [text.format(("high", "low")[gap > 0], 0.5 + gap) for gap in levels]
+        return words, own, "mean PIT less 0.5"
 
     def scatter(self, some: Flags | slice) -> float:
         """Return how widely outcomes scatter relative to what is predicted, in normal scores."""
@@ -356,9 +368,8 @@ def _score(
 
 def _level(rows: ForecastContext) -> Finding:
     """Say how far outcomes are from the means of the forecasts."""
-    by_means = rows.predictions.errors[1]
-    name = "mean outcome less mean forecast" if by_means else "mean PIT less 0.5"
-    return Finding(*rows.level(slice(None), " on average"), name)
+    [text], gap, name = rows.levels(slice(None), more=" on average")
+    return Finding(text, gap, name)
 
 
 def _spread(rows: ForecastContext) -> Finding:
@@ -388,8 +399,8 @@ def _compared(
     if not all(some.any() for some in parts):
         return NO_GAP
     if degree == 1:
-        (one, low), (other, high) = map(rows.level, parts)
-        apart, name = high - low, "difference of these gaps"
+        (one, other), apart, _ = rows.levels(*parts)
+        name = "difference of these gaps"
     else:
         low, high = map(rows.scatter, parts)
         one, other = f"outcomes scatter {low:.3g} {WIDELY}", f"{high:.3g} times"

@@ -111,6 +111,32 @@ class TestForecasts:
         with pytest.raises(InvalidInput, match=words):
             ct.Forecasts([0.0, 1.0], **given)
 
+    def test_columns_that_are_not_there_are_named(self):
+        frame = pd.DataFrame({"y": [0.0, 1.0]})
+        for name in ("members", "quantiles"):
+            with pytest.raises(InvalidInput, match=f"{name} must be a column or the prefix"):
+                ct.Forecasts.from_frame(frame, label="y", **{name: "m_"})
+        with pytest.raises(InvalidInput, match="members must be one of 'y'"):
+            ct.Forecasts.from_frame(frame, label="y", members=["m_1"])
+
+    def test_likely_mistakes_are_told(self, rng):
+        """Other rows, a variance as the scale, and quantiles of counts; not of right forecasts."""
+        y, mean = pd.Series([1.0, 2.0, 3.0]), pd.Series([3.0, 2.0, 1.0], index=[2, 1, 0])
+        with pytest.warns(ct.SuspectInputWarning, match="outcomes and mean have the same index"):
+            ct.Forecasts(y, mean=mean, scale=1.0)
+        good = gaussian(rng, n=1000)
+        with pytest.warns(ct.SuspectInputWarning, match="as a variance"):
+            ct.Forecasts(good.outcomes, mean=good.mean, scale=good.scale**2)
+        levels, rate = np.array([0.1, 0.5, 0.9]), rng.gamma(3.0, size=100)
+        quantiles = stats.poisson(rate[:, None]).ppf(levels)
+        with pytest.warns(ct.SuspectInputWarning, match="of 100 outcomes equal one of their quan"):
+            ct.Forecasts(rng.poisson(rate), quantiles=quantiles, levels=levels)
+
+    def test_dates_are_no_outcomes(self):
+        days = pd.Series(pd.date_range("2026-01-01", periods=3))
+        with pytest.raises(InvalidInput, match=r"outcomes must be numbers; got dtype datetime64"):
+            ct.Forecasts(days, mean=0.0, scale=1.0)
+
 
 class TestLenses:
     """What lenses leave of them."""
@@ -303,6 +329,25 @@ class TestDefault:
         assert size.predicted == pytest.approx(0.8)
         inside = (y > quantiles[:, 0]) & (y <= quantiles[:, 2])
         assert size.observed == pytest.approx(inside.mean())
+
+    def test_few_wide_forecasts_do_not_turn_the_side_that_is_told(self, rng):
+        """Most are too low; the widest are far too high, which for their width is nothing."""
+        scale = np.where(np.arange(300) < 30, 100.0, 0.1)
+        y = np.where(scale > 1, rng.normal(-50, 50, size=300), rng.normal(0.08, 0.1, size=300))
+        found = ct.test_calibration(ct.Forecasts(y, mean=0.0, scale=scale), rng=1)
+        said = {row.test: row.parameters["finding"] for row in found.components}
+        level = stats.norm.cdf(y / scale).mean()
+        assert y.mean() < 0
+        assert said["bias"] == f"too low (outcomes at level {level:.3g} on average, not 0.5)"
+        assert said["shift"] == said["bias"]
+
+    @pytest.mark.parametrize("n", [50, 20_000])
+    def test_laws_without_a_spread(self, n, rng):
+        """Cauchy distributions have no mean and no spread, and a t distribution may have none."""
+        z = rng.standard_cauchy(n)
+        for law in (stats.cauchy(np.zeros(n)), stats.t(np.where(np.arange(n) < 5, 1.5, 9.0))):
+            found = ct.test_calibration(ct.Forecasts(z, distribution=law), n_resamples=19, rng=1)
+            assert np.isfinite([row.statistic for row in found.components]).all()
 
     def test_mean_beyond_the_outer_quantiles_is_not_spoken_of(self, rng):
         levels, y = np.array([0.1, 0.5, 0.9]), rng.exponential(size=500)

@@ -286,6 +286,10 @@ ILLEGAL = {
     "edges must be one more than the bins": {"edges": [0, 1], "probs": [[0.5, 0.5]]},
     "edges must increase": {"edges": [0, 0, 1], "probs": [[0.5, 0.5]]},
     "cdf must rise from 0 to 1": {"cdf": lambda y: special.ndtr(-y), "n": 3},
+    "cdf must return probabilities; got 15.865525 at row 0": {
+        "cdf": lambda y: 100 * special.ndtr(y),
+        "n": 3,
+    },
     "distribution must be a frozen distribution": {"distribution": stats.norm},
     "the shapes of t must be in their domain": {"distribution": stats.t([-1.0, 2.0])},
     "got 2 for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
@@ -194,6 +195,19 @@ def labelled(n=120, size=6, seed=1, **options):
     y = (rng.random((n, 1)) < p).astype(int)
     p = expit(np.log(p / (1 - p)) + np.where(np.arange(size) < size - 1, 0.35, 2.0))
     return ct.Predictions.multilabel(p, y, **options)
+
+
+def test_columns_and_rows_of_tables_are_in_one_order():
+    """Of labels in other columns there is an error, of other rows a warning."""
+    p = pd.DataFrame({"a": [0.2, 0.4], "b": [0.3, 0.9]})
+    y = pd.DataFrame({"b": [1, 1], "a": [0, 1]})
+    with pytest.raises(
+        ct.InvalidInput, match=r"in the order of probs.*pass labels\[probs.columns\]"
+    ):
+        ct.Predictions.multilabel(p, y)
+    assert ct.Predictions.multilabel(p, y[p.columns]).labels.tolist() == [0, 1, 1, 1]
+    with pytest.warns(ct.SuspectInputWarning, match="same index in another order"):
+        ct.Predictions.multilabel(p[::-1], y[p.columns])
 
 
 def test_multilabel_is_a_table_of_exact_tests():

@@ -277,7 +277,7 @@ def test_author_states_and_signs(make, risks):
         ({"tolerance": 5}, "pass 0.05 for 5 %"),
         ({"meta": ["a"]}, "meta must map names to texts"),
         ({"grades": "rating"}, "grades must be values where there is no data frame"),
-        ({"grades": [1, 2]}, "grades must have one entry per row of probs"),
+        ({"grades": [1, 2]}, "grades must have one entry per row"),
     ],
 )
 def test_bad_argument_of_the_page_is_named(make, risks, arguments, message):

@@ -6,9 +6,11 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caltest as ct
+from caltest import survival
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.survival import estimates, predictions
 
@@ -318,6 +320,8 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"event": [1, 0]}, "event must have one entry per row"),
         ({"event": [1, 0.5, 0]}, "event must be 0 where a row is censored.*0.5 at row 1"),
         ({"event": ["dead", "alive", "alive"]}, "event must be 0 .*'dead' at row 0"),
+        ({"event": [None, 1, 0]}, "event must be 0 .*None at row 0"),
+        ({"time": np.array([1, 3, 2], "m8[ns]")}, r"time must be numbers; got dtype timedelta64"),
         ({"event": [-1, 1, 0]}, "event must be 0 .*-1 at row 0"),
         ({"event": [0, 0, 0]}, "event must hold the cause 1; got only 0"),
         ({"cause": 2}, "event must hold the cause 2; got only 0, 1"),
@@ -332,6 +336,29 @@ def test_bad_rows_are_named(change, match):
     given = GOOD | change
     with pytest.raises(InvalidInput, match=match):
         ct.SurvivalPredictions(given.pop("risk"), given.pop("time"), given.pop("event"), **given)
+
+
+def test_messages_name_what_the_caller_passed():
+    """Curves have no probs and no logits; estimates are of rows that are censored."""
+    for test in (survival.a_calibration, survival.d_calibration):
+        with pytest.raises(InvalidInput, match=r"survival .*got 1.4 at row 1; (?!.*logits)"):
+            test([0.2, 1.4], [1, 0])
+        with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
+            test([0.2, 0.4], [1])
+        with pytest.raises(InvalidInput, match="survival must have one dimension"):
+            test([[0.2, 0.4]] * 2, [1, 0])
+    for estimate in (survival.cumulative_incidence, survival.calibration_slope):
+        with pytest.raises(InvalidInput, match="survival must be a SurvivalPredictions"):
+            estimate(ct.Predictions([0.2, 0.4], [1, 0]))
+
+
+def test_likely_mistakes_are_told():
+    """Codes of R, 1 for censored rows, and columns of one table in two orders."""
+    with pytest.warns(ct.SuspectInputWarning, match="event has no 0"):
+        ct.SurvivalPredictions(**GOOD | {"event": [2, 1, 1]})
+    risk, time = (pd.Series(GOOD[name]) for name in ("risk", "time"))
+    with pytest.warns(ct.SuspectInputWarning, match="risk and time have the same index"):
+        ct.SurvivalPredictions(risk[::-1], time, [1, 0, 0], horizon=2.5)
 
 
 def test_calls_that_redraw_labels_say_so():
