@@ -180,7 +180,7 @@ class RowUnits(Units):
 
     @property
     def heaviest(self) -> float:  # type: ignore[override]
-        return float(row_weights(self.predictions).max())
+        return float(row_weights(self.predictions).max()) if self.is_weighted else 1.0
 
     @cached_property
     def observed(self) -> Observed:
