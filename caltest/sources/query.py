@@ -247,9 +247,6 @@ class Counting:
             table = table.join(groups, on=by, how="left", nulls_equal=True)
         else:
             table = table.with_columns(pl.lit(0, pl.UInt32).alias("group"))
-        table = table.with_columns(pl.col("place").cast(pl.Int32))
-        for name in SUMS:
-            table = table.with_columns(_narrow(table[name]))
         # Sorted by the keys: one whole number says as much, and takes a quarter of the time. Bins
         # grow with p, so that their sum tells apart those of a place.
         bins = sum(self.bins) + 1
@@ -282,11 +279,7 @@ class Counting:
         import polars as pl
 
         some = table.filter((pl.col("place") < NEVER) & (pl.col("event") == 0))
-        found = (
-            some.group_by("place")
-            .agg(pl.col("n").cast(pl.Int64).sum())
-            .sort("place", descending=True)
-        )
+        found = some.group_by("place").agg(pl.col("n").sum()).sort("place", descending=True)
         return {WRONG[NEVER - 1 - place]: int(n) for place, n in found.iter_rows()}
 
     def split(self, table: pl.DataFrame) -> list[dict[Any, Cells]]:
@@ -318,12 +311,9 @@ class Counting:
         """Turn sums of remainders into those of probabilities."""
         columns = ["place", *SUMS, "least", "most", *(f"b{count}" for count in self.bins)]
         sums = {name: table[name].to_numpy() for name in columns}
-        place, given = sums["place"].astype(np.int64), ("n", "r1", "r2", "least", "most")
-        moments = np.empty((4, place.size))
-        for some in (slice(k, k + BATCH) for k in range(0, place.size, BATCH)):
-            parts = (sums[name][some].astype(np.float64) for name in given)
-            moments[:, some] = _moments(place[some], *parts)
-        expected, variance, least, most = moments
+        place = sums["place"].astype(np.int64)
+        given = (sums[name] for name in ("n", "r1", "r2", "least", "most"))
+        expected, variance, least, most = _moments(place, *given)
         bins = {count: sums[f"b{count}"].astype(np.int64) for count in self.bins}
         rows, events = sums["n"].astype(np.int64), sums["y"].astype(np.int64)
         no_event, event = names
@@ -455,14 +445,6 @@ def _add(tally: Tally, number: int, held: Sequence[pl.DataFrame]) -> None:
     for batch in held:
         names = [name for name in (f"e{number}", f"y{number}", "w") if name in batch.columns]
         tally.add(*(batch[name].to_numpy() for name in names))
-
-
-def _narrow(numbers: pl.Series) -> pl.Series:
-    """Return whole numbers from 0 on, some of which may be missing, in as few bits as hold them."""
-    import polars as pl
-
-    most = int(numbers.max() or 0)  # type: ignore[arg-type]
-    return numbers.cast(pl.UInt8 if most < 1 << 8 else pl.UInt32 if most < 1 << 32 else pl.UInt64)
 
 
 def _in_classes(rows: Any) -> Any:

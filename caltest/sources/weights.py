@@ -16,7 +16,7 @@ from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
 SUMMED = 5.0  # variance from which the distribution of a normal sum, corrected, is within 0.0005
 MOST = 1 << 20  # classes of all cells that are redrawn as they are
-AT_A_TIME = 1 << 12  # cells whose classes are added up
+AT_A_TIME = 1 << 9  # cells whose classes are added up: these stay near
 COARSEST = 2  # 4 of them become one, at most
 LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
 FIRST = CLASSES * 128  # so that the number of a class is not negative
