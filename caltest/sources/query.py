@@ -255,9 +255,10 @@ class Counting:
         place = pl.col("place") + (len(WRONG) - NEVER)
         own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
         key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
-        if self.is_weighted:
-            key = key * (2 * weights.FIRST) + (pl.col("u").fill_null(0) + weights.FIRST)
-        is_sorted = table.select(key.alias("key"))["key"].is_sorted()
+        if not self.is_weighted:
+            return table.sort(key)
+        key = key * (2 * weights.FIRST) + (pl.col("u").fill_null(0) + weights.FIRST)
+        is_sorted = table.select(key.alias("key"))["key"].is_sorted()  # wide, and so from a tally
         return table if is_sorted else table.sort(key)
 
     def margin(self, table: pl.DataFrame, columns: Sequence[int]) -> ManyCells:
@@ -291,7 +292,8 @@ class Counting:
         import polars as pl
 
         kept = (pl.col("event") == number) & (pl.col("place") >= NEVER)
-        own = table if table.select(kept.all()).item() else table.filter(kept)
+        is_all = self.is_weighted and table.select(kept.all()).item()
+        own = table if is_all else table.filter(kept)
         group = own["group"].to_numpy()
         first = np.flatnonzero(np.append(True, np.diff(group) != 0)) if group.size else group[:0]
         by = [f"g{i}" for i in range(len(self.columns.by))]
