@@ -276,16 +276,15 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     trials, Ann. Math. Statist. 27.
     """
     p, weight = np.ascontiguousarray(rows.probs), rows.weight
-    happened = rows.happened.astype(np.float64)
-    residuals = happened - p
+    residuals = rows.happened - p
     if weight is None:
         mass = square = float(p.size)
-        predicted, observed = float(p.mean()), float(happened.mean())
+        predicted, observed = float(p.mean()), float(np.count_nonzero(rows.happened) / p.size)
         variance = float(p @ (1.0 - p))
         residuals -= observed - predicted
     else:
         mass, square = float(weight.sum()), float(weight @ weight)
-        predicted, observed = float(weight @ p) / mass, float(weight @ happened) / mass
+        predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
         variance = float(np.square(weight) @ (p * (1.0 - p)))
         residuals = weight * (residuals - (observed - predicted))
     squares = float(residuals @ residuals)

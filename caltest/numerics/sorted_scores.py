@@ -75,7 +75,9 @@ def partial_sum_extremes(
 
 def sum_variance(score: Floats, weight: Floats) -> float:
     """Return the variance of sum_i w_i y_i under calibration, sum_i w_i^2 p_i (1 - p_i)."""
-    return float(np.square(weight) @ (score * (1.0 - score)))
+    variance = 1.0 - score
+    variance *= score
+    return float(np.square(weight) @ variance)
 
 
 # ---- scores with weights ------------------------------------------------------------------------

@@ -107,9 +107,11 @@ class Dependence:
             remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
             raise invalid("time and lag must be given together", f"{given} alone", remedy)
         n, cluster = predictions.n, self.cluster
+        if cluster is None and self.time is None:
+            return predictions
         series = np.zeros(n, np.int64) if cluster is None else cluster_codes(cluster, n, "cluster")
         if self.time is None:
-            return predictions if cluster is None else predictions.with_clusters(series)
+            return predictions.with_clusters(series)
         lag, steps = check_integer(self.lag, "lag", minimum=0), time_steps(self.time, n)
         count, lines = int(steps.max()) + 1, int(series.max()) + 1
         length = block_length(count, lag, lines)

@@ -23,7 +23,7 @@ from caltest.predictions.parts import stacked
 from caltest.sources import weights
 from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbers
 from caltest.sources.columns import Columns, column
-from caltest.sources.tally import LEFT_OUT, Tally
+from caltest.sources.tally import LEFT_OUT, Tally, WeightTally
 from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -100,12 +100,13 @@ class Counting:
         """
         import polars as pl
 
-        plain = not self.columns.by and not self.is_weighted and len(self.lenses) <= TALLIED
+        plain = not self.columns.by and len(self.lenses) <= TALLIED
         is_polars = frame.implementation is nw.Implementation.POLARS
         if not (plain and is_polars and has_batches(frame.to_native())):
             return collected(self.query(frame))
         wrong = np.zeros(len(WRONG) + 1)
-        tallies = [Tally(self.bins) for _ in self.lenses]
+        kind = WeightTally if self.is_weighted else Tally
+        tallies = [kind(self.bins) for _ in self.lenses]
         with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
             rows = batches(self._events(frame))
             count = 1 if len(tallies) == 1 else max(1, HELD // (BATCH * len(tallies)))
@@ -114,9 +115,10 @@ class Counting:
                     wrong += np.bincount(batch["status"].to_numpy(), minlength=wrong.size)
                 list(threads.map(_add, tallies, range(len(tallies)), repeat(held)))
         faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
-        tables = [(0, faults.filter(pl.col("n") > 0)), *enumerate(one.table() for one in tallies)]
+        tables = [(0, faults.filter(pl.col("n") > 0))][: int(wrong[1:].any())]
+        tables += enumerate(one.table() for one in tallies)
         numbered = [one.with_columns(pl.lit(k, pl.Int64).alias("event")) for k, one in tables]
-        return pl.concat(numbered, how="diagonal")
+        return pl.concat(numbered, how="diagonal_relaxed")
 
     def query(self, frame: Any) -> Any:
         """Return the table of cells of a lazy frame of narwhals, as a lazy frame."""
@@ -208,7 +210,8 @@ class Counting:
 
     def _events(self, frame: Any) -> pl.LazyFrame:
         """Return what is wrong with rows, or 0; of each event probability and whether it is."""
-        wanted, columns = [nw.col("status")], self._class_columns()
+        weight = ["w"] if self.is_weighted else []
+        wanted, columns = [nw.col("status"), *map(nw.col, weight)], self._class_columns()
         for k, lens in enumerate(self.lenses):
             event, counts = lens.of_columns(columns), nw.col("status") == 0
             if event.where is not None:
@@ -235,7 +238,8 @@ class Counting:
 
         table: pl.DataFrame = stacked(tables, [*self.keys, *self.numbers])
         if repeats or len(tables) > 1:
-            sums = [getattr(pl.col(name), how)() for name, how in self.numbers.items()]
+            wide = ((pl.col(name).cast(pl.Float64), how) for name, how in self.numbers.items())
+            sums = [getattr(one, how)() for one, how in wide]
             table = table.group_by(self.keys).agg(*sums)
         by = [f"g{i}" for i in range(len(self.columns.by))]
         if by:
@@ -247,11 +251,15 @@ class Counting:
         # grow with p, so that their sum tells apart those of a place.
         bins = sum(self.bins) + 1
         count = 1 + int(table["group"].max() or 0) if table.height else 1  # type: ignore[arg-type]
-        first = pl.col("event") * count + pl.col("group").cast(pl.Int64)
+        first = pl.col("event").cast(pl.Int64) * count + pl.col("group").cast(pl.Int64)
         place = pl.col("place") + (len(WRONG) - NEVER)
         own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
         key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
-        return table.sort(key, "u") if self.is_weighted else table.sort(key)
+        if not self.is_weighted:
+            return table.sort(key)
+        key = key * (2 * weights.FIRST) + (pl.col("u").fill_null(0) + weights.FIRST)
+        is_sorted = table.select(key.alias("key"))["key"].is_sorted()  # wide, and so from a tally
+        return table if is_sorted else table.sort(key)
 
     def margin(self, table: pl.DataFrame, columns: Sequence[int]) -> ManyCells:
         """Return the cells of the first event by some of the columns of groups, by their numbers.
@@ -283,7 +291,9 @@ class Counting:
         """Return the cells of all groups of an event."""
         import polars as pl
 
-        own = table.filter((pl.col("event") == number) & (pl.col("place") >= NEVER))
+        kept = (pl.col("event") == number) & (pl.col("place") >= NEVER)
+        is_all = self.is_weighted and table.select(kept.all()).item()
+        own = table if is_all else table.filter(kept)
         group = own["group"].to_numpy()
         first = np.flatnonzero(np.append(True, np.diff(group) != 0)) if group.size else group[:0]
         by = [f"g{i}" for i in range(len(self.columns.by))]
@@ -435,7 +445,8 @@ def collected(query: Any) -> pl.DataFrame:
 
 def _add(tally: Tally, number: int, held: Sequence[pl.DataFrame]) -> None:
     for batch in held:
-        tally.add(batch[f"e{number}"].to_numpy(), batch[f"y{number}"].to_numpy())
+        names = [name for name in (f"e{number}", f"y{number}", "w") if name in batch.columns]
+        tally.add(*(batch[name].to_numpy() for name in names))
 
 
 def _in_classes(rows: Any) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
 from caltest.sources.cells import GRID, NEVER, UNIT
-from caltest.types import Floats, Ints, SmallInts
+from caltest.sources.weights import CLASSES, FIRST, SUMS
+from caltest.types import AnyArray, Floats, Ints, SmallInts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +22,12 @@ BITS = 22  # of a packed number that the rows or the events take
 MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
 BLOCK = 1 << 10  # rows whose cells are found before they are counted
 LEAST_YET = np.float64(1.0).view(np.int64)
+MANTISSA = 52  # bits of a weight below its power of 2
+WITHIN = MANTISSA - CLASSES.bit_length() + 1  # those below its class
+LOWEST = 1023 * CLASSES - FIRST  # what the bits above are of the first class
+FULL = 511  # rows whose sums of cubes, up to 8 each, take 32 bits
+SUMMED = ("n", "y", "r1", "r2", *SUMS)  # from the fifth word of a line on, after both ends
+N, LIGHT, HEAVY, CELL, CLASS = 4, *range(4 + len(SUMMED), 8 + len(SUMMED))
 
 
 class Tally:
@@ -42,7 +49,9 @@ class Tally:
         self._before = np.searchsorted(edges, starts).astype(np.int32)  # edges below each place
         self._own, self._edges = own, np.append(edges, np.inf)
         self._cuts = self._edges, self._before, int(np.diff(self._before).max())
-        cells = GRID + 2 + edges.size
+        self._begin(GRID + 2 + edges.size)
+
+    def _begin(self, cells: int) -> None:
         self._sums = np.zeros((cells, 4), np.int64)
         # One cache line has two cells, with sums packed by twos and the bits of both ends. What is
         # not counted goes to one cell more.
@@ -82,18 +91,69 @@ class Tally:
         import polars as pl
 
         self._unpack()
-        some = self._sums[:, 0] > 0
-        place = np.repeat(np.arange(GRID + 1), np.diff(self._before) + 1)
-        below = np.append(0, np.arange(place.size) - place)[some]  # edges below each cell
-        place = np.append(NEVER, place)
-        bins = {
-            f"b{count}": np.searchsorted(own, self._edges[below - 1], side="right") * (below > 0)
-            for count, own in self._own.items()
-        }
+        some = np.flatnonzero(self._sums[:, 0])
         n, y, first, second = self._sums[some].T.astype(np.float64)
         least, most = self._waiting[:-1, 2:][some].T.copy().view(np.float64)
         sums = {"n": n, "y": y, "r1": first, "r2": second, "least": least, "most": most}
-        return pl.DataFrame({"place": place[some], **bins, **sums})
+        return pl.DataFrame({**self._keys(some), **sums})
+
+    def _keys(self, some: Ints) -> dict[str, AnyArray]:
+        """Return place and bins of some cells."""
+        place = np.repeat(np.arange(GRID + 1), np.diff(self._before) + 1)
+        below = np.append(0, np.arange(place.size) - place)  # edges below each cell
+        keys = {"place": np.append(NEVER, place)}
+        for count, own in self._own.items():
+            edge = np.searchsorted(own, self._edges[below - 1], side="right")
+            keys[f"b{count}"] = edge * (below > 0)
+        return {name: key.astype(np.int32)[some] for name, key in keys.items()}
+
+
+class WeightTally(Tally):
+    """The cells of one event of weighted rows, by the classes of their weights.
+
+    Those that occur have a line of 80 bytes each, in the order in which they came, and one more
+    where a line is full.
+    """
+
+    def _begin(self, cells: int) -> None:
+        # The line of a class of a cell; what is not touched of this takes no memory.
+        self._line = np.zeros((2 * FIRST, cells), np.int32)
+        self._lines = np.zeros((1, CLASS + 1), np.uint32)
+        self._lines[0, N] = FULL  # so that a class without a line gets one
+        self._used = 1
+
+    def add(
+        self,
+        probs: NDArray[np.floating],
+        happened: NDArray[np.int8],
+        weights: Floats | None = None,
+    ) -> None:
+        """Count rows, as `Tally.add` does, with their weights (n,)."""
+        if self._used + probs.size > len(self._lines):
+            self._lines.resize((self._used + 2 * probs.size, CLASS + 1), refcheck=False)
+        rows = probs, happened, np.asarray(weights).view(np.int64)
+        lines = self._lines, self._lines.view(np.float64)
+        self._used = _count_weighted(rows, self._cuts, self._line, lines, self._used)
+
+    def table(self) -> pl.DataFrame:
+        """Return the classes of cells, in their order, with the columns of `Counting.query`."""
+        import polars as pl
+
+        lines, self._line = self._lines[1 : self._used], self._line[:0]
+        key = lines[:, CELL] * np.int64(2 * FIRST) + lines[:, CLASS]
+        order = np.argsort(key)
+        first = np.flatnonzero(np.diff(key[order], prepend=-1))
+        _arrange(lines, order)
+        ends, (low, high) = lines.view(np.float64), (np.minimum.reduceat, np.maximum.reduceat)
+        columns = self._keys(lines[first, CELL])
+        columns["u"] = (lines[first, CLASS].astype(np.int32) - FIRST).astype(np.int16)
+        for k, name in enumerate(SUMMED, start=N):
+            own = np.add.reduceat(lines[:, k], first, dtype=np.int64)
+            columns[name] = own.astype(np.min_scalar_type(own.max(initial=0)))
+        columns |= {"least": low(ends[:, 0], first), "most": high(ends[:, 1], first)}
+        for k, name, end in ((LIGHT, "light", low), (HEAVY, "heavy", high)):
+            columns[name] = (end(lines[:, k], first) / UNIT).astype(np.float32)
+        return pl.DataFrame(columns)
 
 
 @njit()
@@ -104,37 +164,105 @@ def _count(
     cells: Ints,
 ) -> None:
     """Add rows to the sums of `Counting.query`, by the same operations on doubles."""
-    edges, before, steps = cuts
     nowhere = np.uint32(cells.shape[0] - 1)
-    values, rests = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.float64)
+    rests, cell = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.uint32)
     first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    cell, below = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     ends = rests.view(np.int64)  # of numbers from 0 on, in the same order
     for start in range(0, probs.size, BLOCK):
         p, code = probs[start : start + BLOCK], happened[start : start + BLOCK]
+        _find_cells(p, code, cuts, nowhere, (rests, cell))
         # Each of these loops handles several rows at a time, and the last one row by row.
-        for i in range(p.size):
-            value = np.float64(p[i]) if code[i] >= 0 and p[i] > 0.0 else 0.0
-            values[i] = min(value, 1.0)
-            place = math.floor(values[i] * float(GRID))
-            rests[i] = values[i] * float(GRID) - place
-            cell[i] = np.uint32(np.int32(place))
         for i in range(p.size):
             upper = np.int64(np.int32(rests[i] * float(UNIT) + 0.5))
             lower = np.int64(np.int32(rests[i] * rests[i] * float(UNIT) + 0.5))
             first[i] = (upper << BITS) + 1
             second[i] = (lower << BITS) + np.int64(code[i] > 0)
         for i in range(p.size):
-            below[i] = np.uint32(before[cell[i]])
-        for _ in range(steps):
-            for i in range(p.size):
-                below[i] += np.uint32(values[i] > edges[below[i]])
-        for i in range(p.size):
-            found = cell[i] + below[i] + np.uint32(1) if values[i] > 0.0 else np.uint32(0)
-            cell[i] = found if code[i] >= 0 else nowhere
-        for i in range(p.size):
             own = cells[cell[i]]
             own[0] += first[i]
             own[1] += second[i]
             own[2] = min(own[2], ends[i])
             own[3] = max(own[3], ends[i])
+
+
+@njit()
+def _find_cells(
+    p: NDArray[np.floating],
+    code: NDArray[np.int8],
+    cuts: tuple[Floats, SmallInts, int],
+    nowhere: Any,
+    found: tuple[Floats, NDArray[np.uint32]],
+) -> None:
+    """Find where up to `BLOCK` rows are in their places, and their cells."""
+    (rests, cell), (edges, before, steps) = found, cuts
+    values, below = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.uint32)
+    for i in range(p.size):
+        value = np.float64(p[i]) if code[i] >= 0 and p[i] > 0.0 else 0.0
+        values[i] = min(value, 1.0)
+        place = math.floor(values[i] * float(GRID))
+        rests[i] = values[i] * float(GRID) - place
+        cell[i] = np.uint32(np.int32(place))
+    for i in range(p.size):
+        below[i] = np.uint32(before[cell[i]])
+    for _ in range(steps):
+        for i in range(p.size):
+            below[i] += np.uint32(values[i] > edges[below[i]])
+    for i in range(p.size):
+        own = cell[i] + below[i] + np.uint32(1) if values[i] > 0.0 else np.uint32(0)
+        cell[i] = own if code[i] >= 0 else nowhere
+
+
+@njit()
+def _arrange(lines: NDArray[np.uint32], order: Ints) -> None:
+    """Bring lines into an order, in place; what was the order is not, afterwards."""
+    held = np.empty_like(lines[0])
+    for first in range(order.size):
+        k = first
+        held[:] = lines[k]
+        while order[k] != k:
+            before, order[k] = order[k], k
+            lines[k] = held if before == first else lines[before]
+            k = before
+
+
+@njit()
+def _count_weighted(
+    rows: tuple[NDArray[np.floating], NDArray[np.int8], Ints],
+    cuts: tuple[Floats, SmallInts, int],
+    line: NDArray[np.int32],
+    own_lines: tuple[NDArray[np.uint32], Floats],
+    used: int,
+) -> int:
+    """Add rows to the sums of `Counting.query`; return how many lines are used."""
+    (probs, happened, weights), (lines, ends) = rows, own_lines
+    rests, cell = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.uint32)
+    unit, values = float(UNIT), np.empty(len(SUMMED) - 2)
+    for start in range(0, probs.size, BLOCK):
+        p, code = probs[start : start + BLOCK], happened[start : start + BLOCK]
+        _find_cells(p, code, cuts, np.uint32(0), (rests, cell))
+        for i in range(p.size):
+            if code[i] < 0:
+                continue
+            bits = weights[start + i]
+            of_class = (bits >> WITHIN) - LOWEST
+            k = line[of_class, cell[i]]
+            if lines[k, N] == FULL:
+                k = line[of_class, cell[i]] = used
+                lines[k, LIGHT], lines[k, CELL], lines[k, CLASS] = 2 * UNIT, cell[i], of_class
+                ends[k, 0] = 1.0
+                used += 1
+            # The weight over its power of 2, rounded.
+            fraction = (bits & ((1 << MANTISSA) - 1)) / float(1 << MANTISSA)
+            whole = np.uint32((1.0 + fraction) * unit + 0.5)
+            x, r, y = whole / unit, rests[i], float(code[i])
+            square, own = x * x, lines[k]
+            own[N] += np.uint32(1)
+            own[N + 1] += np.uint32(y)
+            values[0], values[1], values[2], values[3], values[4] = r, r * r, x, x * r, x * r * r
+            values[5], values[6], values[7], values[8] = x * y, square, square * r, square * r * r
+            values[9] = square * x
+            for j in range(values.size):
+                own[N + 2 + j] += np.uint32(values[j] * unit + 0.5)
+            own[LIGHT], own[HEAVY] = min(own[LIGHT], whole), max(own[HEAVY], whole)
+            ends[k, 0], ends[k, 1] = min(ends[k, 0], r), max(ends[k, 1], r)
+    return used

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
 SUMMED = 5.0  # variance from which the distribution of a normal sum, corrected, is within 0.0005
 MOST = 1 << 20  # classes of all cells that are redrawn as they are
+AT_A_TIME = 1 << 9  # cells whose classes are added up: these stay near
 COARSEST = 2  # 4 of them become one, at most
 LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
 FIRST = CLASSES * 128  # so that the number of a class is not negative
@@ -166,41 +167,21 @@ def weighted_cells(
     weights : Weights
         The rest.
     """
-    floor = np.maximum(sums["place"], 0).astype(np.float64)
     scale = np.exp2(np.floor_divide(sums["u"], CLASSES).astype(np.float64))
     scale /= (scale * (sums["w0"] / unit)).sum() / sums["n"].sum()  # weights over their mean
-
-    def moments(names: str, weight: Floats | float) -> tuple[Floats, Floats, Floats]:
-        """Return the sums of a power of w, times 1, p and p^2."""
-        zero, one, two = (weight * (sums[name] / unit) for name in names.split())
-        squares = (zero * floor * floor + 2.0 * floor * one + two) / grid**2
-        return zero, (zero * floor + one) / grid, squares
-
-    sums = {**sums, "r0": sums["n"] * unit}
-    n, expected, squared = moments("r0 r1 r2", 1.0)
-    variance = np.maximum(expected - squared, 0.0)
-    mass, centre, square = moments("w0 w1 w2", scale)
-    squares, own, own_square = moments("v0 v1 v2", scale**2)
-    noise = np.maximum(own - own_square, 0.0)
-    p = np.clip(expected / n, 0.0, 1.0)
-    spread = p * (1.0 - p)
-    third = scale**3 * (sums["t0"] / unit) * spread * (1.0 - 2.0 * p)
-    ratio = np.divide(noise, variance, out=np.ones_like(noise), where=variance > 0)
-    fourth = np.square(ratio) * variance * (1.0 - 6.0 * spread)
-    events = scale * (sums["wy"] / unit)
-
-    add = np.add.reduceat
-    arrays = {
-        "n": add(mass, first),
-        "events": add(events, first),
-        "expected": add(centre, first),
-        "variance": add(np.maximum(centre - square, 0.0), first),
-        "least": np.minimum.reduceat((floor + sums["least"]) / grid, first),
-        "most": np.maximum.reduceat((floor + sums["most"]) / grid, first),
-    }
-    cell = np.repeat(np.arange(first.size), np.diff(np.append(first, n.size)))
     equal = sums["light"] == sums["heavy"]
-    together = _summed(noise, ratio, first, cell, equal)
+    classes, together = np.empty((8, scale.size)), np.empty(scale.size, np.bool_)
+    parts, carried = [], np.zeros(2)
+    for begin in range(0, first.size, AT_A_TIME):
+        own = first[begin : begin + AT_A_TIME]
+        stop = first[begin + AT_A_TIME] if begin + AT_A_TIME < first.size else scale.size
+        some, own = slice(own[0], stop), own - own[0]
+        given = {name: x[some] for name, x in sums.items()}
+        part, classes[:, some], ratio = _moments(given, scale[some], own, grid, unit)
+        parts.append(part)
+        together[some] = _summed(classes[5, some], ratio, own, equal[some], carried)
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    cell = np.repeat(np.arange(first.size), np.diff(np.append(first, scale.size)))
     shift = 0
     while True:
         new = (np.diff(sums["u"] >> shift) != 0) & ~together[1:]
@@ -210,16 +191,15 @@ def weighted_cells(
             break
         shift += 1
 
-    total = partial(add, indices=start)
-    is_one, rows, mean, spreads = together[start], total(n), total(expected), total(variance)
-    masses, centres, noises = total(mass), total(centre), total(noise)
+    is_one, of_start = together[start], (np.add.reduceat(own, start) for own in classes)
+    rows, mean, spreads, masses, centres, noises, third, fourth = of_start
     weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)
-    same = equal[start] & (np.diff(np.append(start, n.size)) == 1)
+    same = equal[start] & (np.diff(np.append(start, scale.size)) == 1)
     weight[same] = (scale * sums["heavy"])[start][same]
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.where(is_one, np.sqrt(noises / spreads), weight)
-        skewness = np.where(is_one, total(third) / noises**1.5, np.nan)
-        kurtosis = np.where(is_one, total(fourth) / np.square(noises), np.nan)
+        skewness = np.where(is_one, third / noises**1.5, np.nan)
+        kurtosis = np.where(is_one, fourth / np.square(noises), np.nan)
     code = np.where(is_one, 2 * FIRST - 1, (sums["u"][start] >> shift) + FIRST)
     drawn = Drawn(
         cell=cell[start],
@@ -236,10 +216,10 @@ def weighted_cells(
     left_out = np.where(same | is_one, 0.0, noises - np.square(weight) * spreads)
     whole = float(noises.sum())
     weights = Weights(
-        rows=add(n, first).astype(np.int64),
-        hits=add(sums["y"], first).astype(np.int64),
-        squares=add(squares, first),
-        noise=add(noise, first),
+        rows=arrays.pop("rows").astype(np.int64),
+        hits=arrays.pop("hits").astype(np.int64),
+        squares=arrays.pop("squares"),
+        noise=arrays.pop("noise"),
         drawn=drawn,
         missing=float(left_out.sum()) / whole if whole > 0 else 0.0,
         ratio=1.0 + 2.0**shift / CLASSES,
@@ -247,13 +227,57 @@ def weighted_cells(
     return arrays, weights
 
 
-def _summed(noise: Floats, ratio: Floats, first: Ints, cell: Ints, equal: Flags) -> Flags:
-    """Return which classes are redrawn together: the lightest of each cell, as many as suffice."""
+def _moments(
+    sums: Mapping[str, AnyArray], scale: Floats, first: Ints, grid: int, unit: int
+) -> tuple[dict[str, Floats], list[Floats], Floats]:
+    """Return what cells have, what their classes have, and noise over variance of these."""
+    floor = np.maximum(sums["place"], 0).astype(np.float64)
+
+    def moments(names: str, weight: Floats | float) -> tuple[Floats, Floats, Floats]:
+        """Return the sums of a power of w, times 1, p and p^2."""
+        zero, one, two = (weight * (sums[name] / unit) for name in names.split())
+        squares = (zero * floor * floor + 2.0 * floor * one + two) / grid**2
+        return zero, (zero * floor + one) / grid, squares
+
+    sums = {**sums, "r0": sums["n"] * float(unit)}
+    n, expected, squared = moments("r0 r1 r2", 1.0)
+    variance = np.maximum(expected - squared, 0.0)
+    mass, centre, square = moments("w0 w1 w2", scale)
+    squares, own, own_square = moments("v0 v1 v2", scale**2)
+    noise = np.maximum(own - own_square, 0.0)
+    p = np.clip(expected / n, 0.0, 1.0)
+    spread = p * (1.0 - p)
+    third = scale**3 * (sums["t0"] / unit) * spread * (1.0 - 2.0 * p)
+    ratio = np.divide(noise, variance, out=np.ones_like(noise), where=variance > 0)
+    fourth = np.square(ratio) * variance * (1.0 - 6.0 * spread)
+    added = {
+        "n": mass,
+        "events": scale * (sums["wy"] / unit),
+        "expected": centre,
+        "variance": np.maximum(centre - square, 0.0),
+        "rows": n,
+        "hits": sums["y"].astype(np.float64),
+        "squares": squares,
+        "noise": noise,
+    }
+    cells = {name: np.add.reduceat(values, first) for name, values in added.items()}
+    cells["least"] = np.minimum.reduceat((floor + sums["least"]) / grid, first)
+    cells["most"] = np.maximum.reduceat((floor + sums["most"]) / grid, first)
+    return cells, [n, expected, variance, mass, centre, noise, third, fourth], ratio
+
+
+def _summed(noise: Floats, ratio: Floats, first: Ints, equal: Flags, carried: Floats) -> Flags:
+    """Return which classes are redrawn together: the lightest of each cell, as many as suffice.
+
+    Two sums over all classes go on from `carried`, which is brought up to date.
+    """
     number, light = np.arange(noise.size), []
-    for values in (noise, ratio * noise):
-        sums = np.cumsum(values)
-        light.append(sums - np.append(0.0, sums)[first][cell])
+    sizes = np.diff(np.append(first, noise.size))
+    for k, values in enumerate((noise, ratio * noise)):
+        sums = np.cumsum(np.append(carried[k], values))
+        light.append(sums[1:] - np.repeat(sums[first], sizes))
+        carried[k] = sums[-1]
     last = np.where(np.square(light[0]) > SUMMED * light[1], number, -1)
     last = np.maximum.reduceat(last, first)
     last[np.logical_and.reduceat(equal, first)] = -1
-    return np.asarray(number <= last[cell])
+    return np.asarray(number <= np.repeat(last, sizes))

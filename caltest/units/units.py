@@ -191,6 +191,10 @@ class RowUnits(Units):
         # compiled once for whatever weights.
         return self.in_order(np.array(row_weights(self.predictions)))
 
+    @property
+    def heaviest(self) -> float:
+        return float(row_weights(self.predictions).max()) if self.is_weighted else 1.0
+
     @cached_property
     def observed(self) -> Observed:
         return self.in_order(self.predictions.labels).astype(label_dtype(self.predictions.m))

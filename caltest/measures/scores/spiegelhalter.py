@@ -42,13 +42,13 @@ class SpiegelhalterZ(LabelScore):
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 
     def statistic(self, units: Units) -> Statistic:
-        sums = deviation_sums(units)
+        sums, slope = deviation_sums(units)
         # The standard deviation of the sum of the deviations of each group, (G,).
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
             unit = units.positive(sd, CONSTANT, "use test='brier'")
         elif (p := units.mean).ndim == 1:
-            sd = unit = np.sqrt([sum_variance(p, units.scale * (1.0 - 2.0 * p))])
+            sd = unit = np.sqrt([sum_variance(p, slope)])
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
             sd = unit = np.sqrt([np.square(units.scale) @ rows])
@@ -75,14 +75,19 @@ class SpiegelhalterZ(LabelScore):
         return two_sided_normal(z, z, {})
 
 
-def deviation_sums(units: Units) -> ScoreSums:
-    """Return the sums of what `deviations` gives."""
-    return ScoreSums(
+def deviation_sums(units: Units) -> tuple[ScoreSums, Floats]:
+    """Return the sums of what `deviations` gives, and w (1 - 2 p) where there are two classes."""
+    slope = units.mean * -2.0
+    slope += 1.0
+    if slope.ndim == 1:
+        slope *= units.scale
+    sums = ScoreSums(
         units,
         deviations,
         terms=lambda u: 0.0 * u.mean,
-        fused=lambda y, p, w: binary_residual_sums(y, p, w * (1.0 - 2.0 * p)),
+        fused=lambda y, p, _: binary_residual_sums(y, p, slope),
     )
+    return sums, slope
 
 
 def standardised(
@@ -237,7 +242,7 @@ class LeCessieVanHouwelingen(Measure):
         check_one_dimension(units.predictions, f"the {self.title}")
         v, sd = units.mean * (1.0 - units.mean), self._sd(units.predictions)
         parts, unit = {"E": float(units.scale @ v), "SD": sd}, np.array([sd])
-        return standardised(deviation_sums(units), unit, unit, NO_VARIANCE, parameters=parts)
+        return standardised(deviation_sums(units)[0], unit, unit, NO_VARIANCE, parameters=parts)
 
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""

@@ -159,6 +159,34 @@ def test_columns_as_they_are_have_the_cells_and_faults_of_the_query(kind):
     }
 
 
+def test_weighted_rows_are_tallied_as_the_query_groups_them():
+    """Weights of all sizes, some of them missing, and more rows of a class than a line holds."""
+    import narwhals as nw
+
+    from caltest.lenses import resolve_lens
+    from caltest.sources import Counting, counted
+    from caltest.sources.columns import Columns
+    from caltest.sources.query import collected
+
+    p, y = rows(2000)
+    w = np.random.default_rng(3).lognormal(0, 30, p.size)
+    w[:4] = 0, np.nan, -1, 1e39
+    p, y, w = (
+        np.append(own, last)
+        for own, last in ((p, [0.4] * 1500), (y, [1] * 1500), (w, [1.9999999] * 1500))
+    )
+    frame = pl.DataFrame({"p": p, "y": y.astype(int), "w": w})
+    columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", weight="w")
+    counting = Counting(columns, (resolve_lens("strong"),), (10, 15))
+    tallied = counted([frame], counting)
+    grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
+    fine = pl.col("place") >= NEVER
+    assert tallied.filter(fine).select(grouped.columns).equals(grouped.filter(fine))
+    assert counting.wrong(tallied) == counting.wrong(grouped)
+    halves = counted([frame[:1700], frame[1700:]], counting)
+    assert halves.filter(fine).select(grouped.columns).equals(grouped.filter(fine))
+
+
 def test_sums_of_very_many_rows_of_a_cell_do_not_run_over():
     """Two sums share a number of 64 bits, which are parted in time."""
     n = 3 * MOST + 5
