@@ -348,7 +348,7 @@ def _table_notes(table: HTestTable) -> sheet.Pairs:
     text = _null_text(rows)
     owners: dict[str, list[str]] = {}
     for row, name in zip(rows, names, strict=True):
-        own_text = [row.null_text] if text and row.null_text != text else []
+        own_text = [f"under the null, {row.null_text}"] if text and row.null_text != text else []
         for note in (*own_text, *row.notes):
             owners.setdefault(note, []).append(name)
     everywhere = len(rows)

@@ -253,7 +253,8 @@ def difference_in_words(test: HTest) -> str:
     numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
     if not speaks(test.pvalue, test.level):
         most = 100 * max(abs(size.low), abs(size.high))
-        return f"{first}; one of {most:.1f} points is not ruled out in {size.name}: {numbers}."
+        open_still = f"a difference of {most:.1f} points is not ruled out in {size.name}"
+        return f"{first}; {open_still}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
@@ -438,13 +439,16 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(choice: BestMap, m: int, rows: str = "", *, command: bool = False) -> str:
+def remedy_in_words(
+    choice: BestMap, m: int, rows: str = "", *, command: bool = False, weighted: bool = False
+) -> str:
     """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
     key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
-    given = given if m else "forecasts"
+    given = given + ", sample_weight" * weighted if m else "forecasts"
     what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit({given})", "recalibrate="
     if command and m:  # the command line fits maps of classes
         fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
+        fit += " --weight COLUMN" * weighted
         what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
     what = "a shift of the log odds" if is_shift else what
     for name, value in choice.numbers.items():
