@@ -69,7 +69,7 @@ def test_check_level_takes_large_numbers_for_per_cent(name, value, remedy):
 
 def test_check_level_takes_more_than_a_half_for_a_confidence():
     """At a level of 0.95 almost every model would be called not calibrated."""
-    with pytest.raises(InvalidInput, match="got 0.95; pass 0.05 for a confidence of 95 %"):
+    with pytest.raises(InvalidInput, match=r"got 0\.95; pass 0\.05 for a confidence of 95 %"):
         check_level(0.95)
     assert (check_level(0.5), check_level(0.95, "confidence")) == (0.5, 0.95)
 
