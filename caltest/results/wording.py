@@ -305,7 +305,10 @@ def answer_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str
     whole = table.pvalue if pvalue is None else pvalue
     few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    text = f"{called(name_of(row, rows), rows)}. {direction(picked(row, table), least)}".rstrip()
+    seen = direction(picked(row, table), least)
+    if len(table) == 1:
+        return f"{first}. {seen}".rstrip(), ""
+    text = f"{called(name_of(row, rows), rows)}. {seen}".rstrip()
     bound = table.level
     if bound is None:  # weak evidence counts where all give no more
         bound = FIRST_EVIDENCE if EVIDENCE[1][0] < whole <= FIRST_EVIDENCE else EVIDENCE[1][0]
@@ -386,13 +389,13 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     """What tells a row from the others."""
     names = ("group", "data_name", "test", "lens")
     differ = [name for name in names if len({getattr(one, name) for one in rows}) > 1]
-    return ", ".join(str(getattr(row, name)) for name in differ) or row.test
+    return ", ".join(str(getattr(row, name)) for name in differ) or str(row.group or row.test)
 
 
 def called(name: str, rows: Sequence[HTest]) -> str:
     """The name of a row in a sentence, in which a group that is a number is called a group."""
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
-    if not is_number or len({row.group for row in rows}) == 1:
+    if not is_number or len({row.group for row in rows}) == 1 < len(rows):
         return name
     return f"{'group' if rows[0].counts is None else 'grade'} {name}"
 

@@ -350,3 +350,12 @@ def test_detectable_errors_of_forecasts_have_the_power_that_is_said():
     told = dict(result.verdict().sentences)["detectable"]
     assert f"scatter {spread.size:.2f} times as widely as predicted" in told
     assert f"too low by {shift.size:.2f} predicted standard deviations" in told
+
+
+def test_one_group_alone_is_called_by_its_name():
+    """Not "in 1 of 1 tests", and not by the key of the test."""
+    p = np.random.default_rng(1).random(100)
+    told = ct.test_calibration(p, (p > 0.8).astype(int), by=["u"] * 100, n_resamples=99, rng=1)
+    text = str(told.verdict())
+    assert text.startswith("Strong evidence against calibration (p = 0.01). P(1) too high")
+    assert "worst: u, too high" in text
