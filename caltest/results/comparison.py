@@ -453,8 +453,7 @@ class ModelComparison(Comparison):
 
     def _headline(self) -> str:
         """The model with the least score, and which ones differ from the reference."""
-        least = number(self[self.best].scores[self.score])
-        told = [f"Least {self.score}: {self.best} ({least})"]
+        told = [f"Least {self.score}: {self.best} ({number(self[self.best].scores[self.score])})"]
         kinds = dict[str, list[str]]()
         for row in self.rows:
             one = row.difference

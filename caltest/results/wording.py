@@ -252,9 +252,8 @@ def difference_in_words(test: HTest) -> str:
     predicted, observed, gap = numbers_in_words(size)
     numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
     if not speaks(test.pvalue, test.level):
-        most = 100 * max(abs(size.low), abs(size.high))
-        open_still = f"a difference of {most:.1f} points is not ruled out in {size.name}"
-        return f"{first}; {open_still}: {numbers}."
+        most = f"a difference of {100 * max(abs(size.low), abs(size.high)):.1f} points"
+        return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
@@ -442,10 +441,9 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(
-    choice: BestMap, m: int, rows: str = "", *, command: bool = False, weighted: bool = False
-) -> str:
+def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool = False) -> str:
     """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
+    m, weighted = of.m, of.sample_weight is not None
     key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
     given = given + ", sample_weight" * weighted if m else "forecasts"
     what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit({given})", "recalibrate="

@@ -250,7 +250,7 @@ def test_gain_that_is_clear_does_not_end_at_zero():
         n_folds=5,
         needed=None,
     )
-    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain, 2)
+    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain, CALIBRATED)
 
 
 def test_remedy_for_rows_with_weights_is_fitted_with_them():
