@@ -279,13 +279,14 @@ class CalibratorComparison(Comparison):
     def _headline(self) -> str:
         """The map with the least score, and how much less it is."""
         best = self[self.selected]
-        text = f"Least held-out {self.score}: {best.name} ({number(best.scores[self.score])})"
+        least = number(best.scores.get(self.score, float("nan")))
+        text = f"Least held-out {self.score}: {best.name} ({least})"
         if best.name == REFERENCE:
             return f"{text}; no map has less."
         if best.difference is None or best.stderr is None:
             return f"{text}."
-        less, error = number(-best.difference), number(best.stderr)
-        return f"{text}, {less} less than {REFERENCE} (s.e. {error})."
+        less = f"{number(-best.difference)} less than {REFERENCE}"
+        return f"{text}, {less} (s.e. {number(best.stderr)})."
 
 
 # ---- The result of `compare_models` -------------------------------------------------------------
@@ -476,12 +477,11 @@ class ModelComparison(Comparison):
     def _facts(self, names: Sequence[str]) -> Pairs:
         """How differences and p-values were found, with the hypothesis of each."""
         least = f" (the least {self.score})" if self.reference == self.best else ""
-        percent = f"{100 * self.confidence:g} percent"
+        interval = f"with its {100 * self.confidence:g} percent interval"
         sampling = f"B = {self.n_resamples}, seed = {self.seed}"
         kind = "labels" if self.m else "outcomes"
         text = f"sign flips and of {kind} redrawn between both models, {sampling}"
-        origin = f"from {self.reference}{least}"
-        facts = [("difference", f"{origin}, mean over rows, with its {percent} interval")]
+        facts = [("difference", f"from {self.reference}{least}, mean over rows, {interval}")]
         text = f"H0: the expected scores are equal; the larger p-value of {text}"
         facts.append(("p (score)", text))
         for name, (test, _) in zip(names, self.tests_of(self.rows[0].name), strict=True):
