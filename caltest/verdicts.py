@@ -224,7 +224,7 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
 
             choice = first_map([one.predictions for one in found], found[0].seed)
         if choice is not None and choice.helps:
-            return wording.remedy_in_words(choice, found[0].predictions.m, rows, command=command)
+            return wording.remedy_in_words(choice, found[0].predictions, rows, command=command)
         needed = None if choice is None or few else choice.needed
         if needed and needed > sum(one.predictions.n for one in found):
             few = wording.too_few_to_recalibrate(needed, rows)

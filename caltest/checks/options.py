@@ -117,7 +117,13 @@ def check_strings(value: object, name: str) -> list[Any]:
 
 
 def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> float:
-    """Check a level, strictly between 0 and 1; `percent` is an example of one."""
+    """Check a level, strictly between 0 and 1; `percent` is an example of one.
+
+    Of significance it is 0.5 at most: more is taken for a confidence.
+    """
+    if name == "level" and 0.5 < _real(level) < 1:
+        remedy = f"pass {1 - _real(level):g} for a confidence of {100 * _real(level):g} %"
+        raise invalid("level must lie in (0, 0.5]", shown(level), remedy)
     if 0 < _real(level) < 1:
         return _real(level)
     number, of = _real(level), ""

@@ -390,7 +390,8 @@ def find_places(
     found = list[Named]()
     with suppress(NotApplicable):  # too many clusters for their sums
         found += search.places(n_resamples=n_resamples, seed=seed, level=own_level)
+    asked = [(gap, replace(where, lens=lens, group=named), pvalue) for gap, where, pvalue in found]
     return tuple(
-        replace(gap, pvalue=among * pvalue, where=replace(where, lens=lens, group=named))
-        for gap, where, pvalue in found
+        replace(gap, name=where.words, pvalue=among * pvalue, where=where)
+        for gap, where, pvalue in asked
     )

@@ -62,7 +62,8 @@ class Where:
         what = "the confidence" if self.event is None else f"P({self.event})"
         if self.predicted is not None:
             return f"{what} where {self.predicted} is predicted"
-        return f"{what} {between_words(self.above, self.below) or 'of all rows'}"
+        every = "of all rows" if self.group is None else ""
+        return f"{what} {between_words(self.above, self.below) or every}".rstrip()
 
     @property
     def own_lens(self) -> str:

@@ -423,5 +423,5 @@ def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
         mean = sum(offsets) / len(offsets)
         k = max(range(len(offsets)), key=lambda j: (round(abs(offsets[j] - mean), 12), j))
         shift = offsets[k] - (offsets[0] if len(offsets) == 2 else mean)
-        return f"slope {slope:.2f} and log odds of {classes[k]} {shift:+.2f} correct it"
+        return f"slope {slope:.2f} and {shift:+.2f} on the log odds of {classes[k]} correct it"
     return SHAPES[part]

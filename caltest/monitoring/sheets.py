@@ -46,8 +46,11 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
     """The sentences of the verdict: the answer, what is wrong, and which groups."""
     if size is None:
         return (("answer", _no_rows(monitor)),)
-    alarm, text = monitor.alarm(), f"e = {evalue(monitor.log_evalue)}"
+    alarm, now = monitor.alarm(), evalue(monitor.log_evalue)
+    text = f"e = {now}"
     if not monitor.restart:
+        most = now if alarm else evalue(-math.log(monitor.pvalue))
+        text += f", {most} at most so far" * (most != now)  # of which the p-value is
         text += f", p {short(monitor.pvalue)}, level {number(monitor.level)}"
     else:
         text += f", a false alarm in {1.0 / monitor.level:,.0f} rows or more on average"

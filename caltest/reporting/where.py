@@ -238,9 +238,9 @@ def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
             left = len(of_kind) - len(kept)
             yield from content.notes([f"{left:,} ranges that do not stand out are not listed."])
     yield content.paragraph(
-        f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges together, "
-        "which the predictions alone define, and a range holds its upper end, not its lower one; "
-        "a direction is named where the p-value is "
+        f"{GAP} The p-values are adjusted for all classes and ranges together, {len(places):,} in "
+        "number, which the predictions alone define, and a range holds its upper end, not its "
+        "lower one; a direction is named where the p-value is "
         f"{SPEAKS if level is None else level:g} or less and the interval leaves out 0."
     )
 

@@ -14,6 +14,7 @@ from caltest.results.base import NEVER, Settled, Summary, Table
 from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
+from caltest.results.wording import short
 from caltest.types import Axes
 
 if TYPE_CHECKING:
@@ -272,7 +273,20 @@ class CalibratorComparison(Comparison):
         in_folds = f" (in the training rows of the folds: {text})" if counts else ""
         kinds, title = _kinds(self, "optimised", errors), f"Calibrators compared by {folds}"
         selected = f"{self.selected}{in_folds}; best is fitted to all rows"
-        return sheet_of_maps(self, title, kinds=kinds, selected=selected, long=long)
+        sheet = sheet_of_maps(self, title, kinds=kinds, selected=selected, long=long)
+        return replace(sheet, headline=self._headline())
+
+    def _headline(self) -> str:
+        """The map with the least score, and how much less it is."""
+        best = self[self.selected]
+        least = number(best.scores.get(self.score, float("nan")))
+        text = f"Least held-out {self.score}: {best.name} ({least})"
+        if best.name == REFERENCE:
+            return f"{text}; no map has less."
+        if best.difference is None or best.stderr is None:
+            return f"{text}."
+        less = f"{number(-best.difference)} less than {REFERENCE}"
+        return f"{text}, {less} (s.e. {number(best.stderr)})."
 
 
 # ---- The result of `compare_models` -------------------------------------------------------------
@@ -430,12 +444,26 @@ class ModelComparison(Comparison):
             facts.append(("decomposition", text))
         return Sheet(
             title="Models compared on the same rows",
+            headline=self._headline(),
             facts=tuple(facts),
             header=tuple(columns),
             rows=tuple(zip(*columns.values(), strict=True)),
             legend="" if long else LEGEND,
             closing=closing,
         )
+
+    def _headline(self) -> str:
+        """The model with the least score, and which ones differ from the reference."""
+        told = [f"Least {self.score}: {self.best} ({number(self[self.best].scores[self.score])})"]
+        kinds = dict[str, list[str]]()
+        for row in self.rows:
+            one = row.difference
+            if one is not None and one.adjusted is not None:
+                word = "worse" if one.difference > 0 else "better"
+                found = one.adjusted <= (0.05 if self.level is None else self.level)
+                key = f"{word} than {self.reference}" if found else "no difference is shown"
+                kinds.setdefault(key, []).append(f"{one.name} (p {short(one.adjusted)})")
+        return "; ".join(told + [f"{key}: {', '.join(own)}" for key, own in kinds.items()]) + "."
 
     def _pvalues(self) -> PValues:
         """The adjusted p-values of the differences, and of each test that every model has."""
@@ -448,12 +476,12 @@ class ModelComparison(Comparison):
 
     def _facts(self, names: Sequence[str]) -> Pairs:
         """How differences and p-values were found, with the hypothesis of each."""
-        origin = f"{self.reference}{' (the best)' if self.reference == self.best else ''}"
-        percent = f"{100 * self.confidence:g} percent"
+        least = f" (the least {self.score})" if self.reference == self.best else ""
+        interval = f"with its {100 * self.confidence:g} percent interval"
         sampling = f"B = {self.n_resamples}, seed = {self.seed}"
         kind = "labels" if self.m else "outcomes"
         text = f"sign flips and of {kind} redrawn between both models, {sampling}"
-        facts = [("difference", f"from {origin}, mean over rows, with its {percent} interval")]
+        facts = [("difference", f"from {self.reference}{least}, mean over rows, {interval}")]
         text = f"H0: the expected scores are equal; the larger p-value of {text}"
         facts.append(("p (score)", text))
         for name, (test, _) in zip(names, self.tests_of(self.rows[0].name), strict=True):

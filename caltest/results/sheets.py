@@ -248,7 +248,8 @@ def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
         sizes = np.quantile(table.row_counts, (0, 0.5, 1))
         least, middle, most = (f"{value:,.0f}" for value in sizes)
         of = " x ".join(table.by or ("group",))
-        facts.append((noun, f"{count:,} of {of}, {least} to {most} rows, median {middle}"))
+        each = f"{least} to {most} rows, median {middle}" if least != most else f"{most} rows each"
+        facts.append((noun, f"{count:,} of {of}, {each}"))
         why = {"joint": " whose redrawn statistics are kept"}
         if not table.tests:
             shared_rows = ", which may share rows" if noun == "segments" else " that share no row"
@@ -348,7 +349,7 @@ def _table_notes(table: HTestTable) -> sheet.Pairs:
     text = _null_text(rows)
     owners: dict[str, list[str]] = {}
     for row, name in zip(rows, names, strict=True):
-        own_text = [row.null_text] if text and row.null_text != text else []
+        own_text = [f"under the null, {row.null_text}"] if text and row.null_text != text else []
         for note in (*own_text, *row.notes):
             owners.setdefault(note, []).append(name)
     everywhere = len(rows)

@@ -251,8 +251,8 @@ def difference_in_words(test: HTest) -> str:
     predicted, observed, gap = numbers_in_words(size)
     numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
     if not speaks(test.pvalue, test.level):
-        most = 100 * max(abs(size.low), abs(size.high))
-        return f"{first}; one of {most:.1f} points is not ruled out in {size.name}: {numbers}."
+        most = f"a difference of {100 * max(abs(size.low), abs(size.high)):.1f} points"
+        return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
@@ -303,7 +303,10 @@ def answer_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str
     whole = table.pvalue if pvalue is None else pvalue
     few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    text = f"{called(name_of(row, rows), rows)}. {direction(picked(row, table), least)}".rstrip()
+    seen = direction(picked(row, table), least)
+    if len(table) == 1:
+        return f"{first}. {seen}".rstrip(), ""
+    text = f"{called(name_of(row, rows), rows)}. {seen}".rstrip()
     bound = table.level
     if bound is None:  # weak evidence counts where all give no more
         bound = FIRST_EVIDENCE if EVIDENCE[1][0] < whole <= FIRST_EVIDENCE else EVIDENCE[1][0]
@@ -384,13 +387,13 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     """What tells a row from the others."""
     names = ("group", "data_name", "test", "lens")
     differ = [name for name in names if len({getattr(one, name) for one in rows}) > 1]
-    return ", ".join(str(getattr(row, name)) for name in differ) or row.test
+    return ", ".join(str(getattr(row, name)) for name in differ) or str(row.group or row.test)
 
 
 def called(name: str, rows: Sequence[HTest]) -> str:
     """The name of a row in a sentence, in which a group that is a number is called a group."""
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
-    if not is_number or len({row.group for row in rows}) == 1:
+    if not is_number or len({row.group for row in rows}) == 1 < len(rows):
         return name
     return f"{'group' if rows[0].counts is None else 'grade'} {name}"
 
@@ -437,13 +440,15 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(choice: BestMap, m: int, rows: str = "", *, command: bool = False) -> str:
+def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool = False) -> str:
     """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
+    m, weighted = of.m, of.sample_weight is not None
     key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
-    given = given if m else "forecasts"
+    given = given + ", sample_weight" * weighted if m else "forecasts"
     what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit({given})", "recalibrate="
     if command and m:  # the command line fits maps of classes
         fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
+        fit += " --weight COLUMN" * weighted
         what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
     what = "a shift of the log odds" if is_shift else what
     for name, value in choice.numbers.items():

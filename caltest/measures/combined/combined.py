@@ -272,7 +272,8 @@ class BoundCombined(Combining):
         self.prepare(components, self.context.reference(), context.n)
         if "features" in vars(self.context) and context.n > LANDMARKS:
             width = self.context.features.shape[1]
-            of = f"the SKCE is that of {width} features of the kernel, not of all pairs"
+            features = f"{width} feature{'s' * (width > 1)} of the kernel"
+            of = f"the SKCE is that of {features}, not of all pairs"
             self.notes = (of,)
         exact = self.context.observed_rows
         if exact is not None:

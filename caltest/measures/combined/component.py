@@ -27,7 +27,7 @@ LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable
 STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
 WAVES = 8
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
+RANKS = ("most", "second most", "third most", "fourth most", "fifth most")
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def temperature(source: Source) -> Component:
             return NO_TEMPERATURE
         found, named = source.correcting_temperature()
         word = source.too_extreme[found <= 1]
-        return Finding(f"{word}: {named} {found:.3g} fixes it", found, "temperature")
+        return Finding(f"{word}: {named} {found:.3g} fits best", found, "temperature")
 
     return Component(source, sums, over(sd), finding, two_sided=True)
 
@@ -322,8 +322,8 @@ def surprise(source: Source) -> Component:
         sd = np.sqrt(variance + source.steady)
         j = int(np.argmax(np.abs((happened - chances) / sd)))
         mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
-        seen = f"{percent(mean)} on average together, {percent(share)} observed"
-        text = f"outcomes with probabilities below {percent(LIMITS[j])} have {seen}"
+        seen = f"{percent(mean)} expected, {percent(share)} observed"
+        text = f"outcomes with probabilities below {percent(LIMITS[j])}: {seen}"
         return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
 
     return Component(source, sums, value, finding)
@@ -493,8 +493,9 @@ def ranks(source: Source) -> Component:
         r = int(np.argmax(np.abs(ratio(gaps, sd))))
         mean, share = expected[r] / source.mass, (expected[r] + gaps[r]) / source.mass
         last = r == expected.size - 1
-        name = f"a class after the {ORDINALS[r - 1]}" if last else f"the {ORDINALS[r]}"
-        text = f"{name} most probable has {percent(mean)} on average, {percent(share)} observed"
+        after = f"a class after the {RANKS[r - 1]} probable"
+        name = after if last else f"the {RANKS[r]} probable class"
+        text = f"{name} has {percent(mean)} on average, {percent(share)} observed"
         return Finding(text, float(share - mean), f"mean gap at rank {r + 1}")
 
     return Component(source, sums, squared_length(inverse(covariance)), finding)

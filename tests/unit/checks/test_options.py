@@ -67,6 +67,13 @@ def test_check_level_takes_large_numbers_for_per_cent(name, value, remedy):
         check_level(value, name, percent=5 if name == "level" else 95)
 
 
+def test_check_level_takes_more_than_a_half_for_a_confidence():
+    """At a level of 0.95 almost every model would be called not calibrated."""
+    with pytest.raises(InvalidInput, match=r"got 0\.95; pass 0\.05 for a confidence of 95 %"):
+        check_level(0.95)
+    assert (check_level(0.5), check_level(0.95, "confidence")) == (0.5, 0.95)
+
+
 def test_groups_that_are_no_text_have_the_names_that_they_print():
     """Dates without their midnight, periods, intervals and categories of pandas."""
     days = pd.Series(pd.to_datetime(["2024-01-31", "2024-02-29"]), index=["b", "a"], name="month")

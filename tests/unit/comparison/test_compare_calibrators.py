@@ -50,6 +50,15 @@ def compare(data=DATA, calibrators=("temperature", "vector"), model=None, **opti
     return ct.compare_calibrators(model, data, **options)
 
 
+def test_first_line_names_the_map_with_the_least_score():
+    """With how much less it is, or that none has less."""
+    found = compare()
+    less, error = -found[found.selected].difference, found[found.selected].stderr
+    assert f", {less:.4g} less than identity (s.e. {error:.4g})." in " ".join(str(found).split())
+    same = compare(sharp(240, seed=1, temperature=1.0), ["vector"])
+    assert f"identity ({same['identity'].scores['log loss']:.4g}); no map has less." in str(same)
+
+
 def held_out(calibrator, data, train, test):
     """Fit by the public methods and predict the other rows."""
     fitted = calibrator.fit(data.subset(train))

@@ -47,6 +47,16 @@ def test_difference_interval_and_error_are_those_of_paired_samples():
     assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
 
 
+def test_first_line_names_the_least_score_and_who_differs_from_it():
+    """A model of chance is worse, one as good is not said to be."""
+    models = {"as it is": BINARY.probs, "chance": np.full((150, 2), 0.5)}
+    models["like it"] = 0.99 * BINARY.probs + 0.005
+    found = compare(models, score="brier", reference="as it is")
+    first = " ".join(str(found).split("\n\n")[0].split())
+    assert first.startswith(f"Least Brier score: {found.best} (")
+    assert "; worse than as it is: chance (p = 0.01); no difference is shown: like it (p" in first
+
+
 def test_pvalue_is_the_larger_of_all_sign_flips_and_of_all_labels():
     """Ten rows have 1024 vectors of signs or labels: listed here, drawn there."""
     probs, y = BINARY.probs[:10], Y[:10]

@@ -243,6 +243,18 @@ def test_intervals_are_never_sure(level, told):
     assert f"points, {told} at all times" in text
 
 
+def test_print_has_the_evalue_that_the_pvalue_is_of():
+    """The p-value is 1 over the largest e-value so far, which need not be the last one."""
+    rng = np.random.default_rng(3)
+    watch = ct.monitor()
+    p = rng.random(300)
+    watch.update(p, (rng.random(300) < p).astype(int))
+    now, most = np.exp(watch.log_evalue), 1 / watch.pvalue
+    assert now < most < 20
+    words = f"(e = {now:.2g}, {most:.2g} at most so far, p = {watch.pvalue:.2g}, level 0.05)"
+    assert words in " ".join(str(watch).split())
+
+
 def test_groups_that_are_days_are_known_in_every_form():
     """Of NumPy and pandas, and as predictions hold them."""
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")

@@ -250,7 +250,30 @@ def test_gain_that_is_clear_does_not_end_at_zero():
         n_folds=5,
         needed=None,
     )
-    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain, 2)
+    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain, CALIBRATED)
+
+
+def test_remedy_for_rows_with_weights_is_fitted_with_them():
+    """The line of code that is printed gives the number that is printed."""
+    rng = np.random.default_rng(1)
+    p, weight = rng.beta(2, 3, 300), rng.integers(1, 9, 300)
+    y = (rng.random(300) < np.where(weight > 4, p**3, p)).astype(int)
+    helps = dict(ct.verdict(p, y, sample_weight=weight, n_resamples=99, rng=1).card)["helps"]
+    assert "PlattScaling(slope=1.0).fit(probs, y, sample_weight)" in helps
+    for used, is_printed in ((weight, True), (None, False)):
+        fitted = ct.calibrators.PlattScaling(slope=1.0).fit(p, y, used)
+        shift = next(one.value for one in fitted.coefficients() if one.name == "intercept")
+        assert (f"intercept by {abs(shift):.2f} on" in helps) is is_printed
+
+
+def test_place_in_a_group_is_not_said_to_be_of_all_rows():
+    """Predictions that are all equal, and wrong in one group of two."""
+    rng = np.random.default_rng(1)
+    labels = np.concatenate([rng.choice(3, 200, p=p) for p in ([0.5, 0.3, 0.2], [0.5, 0.1, 0.4])])
+    asked = {"by": np.repeat(["a", "b"], 200), "n_resamples": 99, "rng": 1}
+    told = ct.verdict(np.tile([0.5, 0.3, 0.2], (400, 1)), labels, **asked)
+    places = [place.name for place in told.places]
+    assert places == ["P(1) of all rows", "P(2) of all rows", "b, P(1)"]
 
 
 def test_card_has_five_lines_whatever_is_asked():
@@ -327,3 +350,12 @@ def test_detectable_errors_of_forecasts_have_the_power_that_is_said():
     told = dict(result.verdict().sentences)["detectable"]
     assert f"scatter {spread.size:.2f} times as widely as predicted" in told
     assert f"too low by {shift.size:.2f} predicted standard deviations" in told
+
+
+def test_one_group_alone_is_called_by_its_name():
+    """Not "in 1 of 1 tests", and not by the key of the test."""
+    p = np.random.default_rng(1).random(100)
+    told = ct.test_calibration(p, (p > 0.8).astype(int), by=["u"] * 100, n_resamples=99, rng=1)
+    text = str(told.verdict())
+    assert text.startswith("Strong evidence against calibration (p = 0.01). P(1) too high")
+    assert "worst: u, too high" in text

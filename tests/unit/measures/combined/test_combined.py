@@ -205,7 +205,7 @@ def test_outcomes_that_were_as_good_as_excluded_are_named():
     result = ct.test_calibration(ct.Predictions(probs, labels), rng=1, test="combined")
     surprise = next(row for row in result.components if row.test == "surprise")
     assert result.pvalue == 0.001
-    assert "have 0.002 % on average together, 2.5 %" in surprise.parameters["finding"]
+    assert "below 10 %: 0.002 % expected, 2.5 %" in surprise.parameters["finding"]
     assert surprise.estimate == pytest.approx(0.025 - 2e-5)
 
 
