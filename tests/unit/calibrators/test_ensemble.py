@@ -8,7 +8,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from caltest import InvalidInput
 from caltest.calibrators import (
     BinaryCalibrator,
-    Calibrator,
     EnsembleCalibrator,
     HistogramBinning,
     Identity,
@@ -112,16 +111,6 @@ def test_ensemble_of_a_map_of_two_classes_is_one():
     ):
         assert both.fit(probs, y).predict_proba(probs).shape == (60, 3)
     assert issubclass(PlattScaling, BinaryCalibrator)
-
-
-def test_ensemble_saves_its_fold_models_and_table(data):
-    """The exact round trip covers all that was found."""
-    probs, _ = data
-    ensemble = EnsembleCalibrator(MatrixScaling(), param_grid=GRID, cv=3).fit(*data)
-    again = Calibrator.from_json(ensemble.to_json())
-    np.testing.assert_array_equal(again.predict_proba(probs), ensemble.predict_proba(probs))
-    assert again.best_params_ == ensemble.best_params_
-    assert again.cv_results_["params"] == ensemble.cv_results_["params"]
 
 
 def test_ensemble_warns_once_for_all_folds():

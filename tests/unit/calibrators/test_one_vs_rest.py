@@ -136,16 +136,6 @@ def test_one_vs_rest_names_the_parameters_by_class():
     assert names == [f"{animal}: {name}" for animal in ("ant", "bee", "cat") for name in inner]
 
 
-@pytest.mark.parametrize("calibrator", BINARY[:3], ids=repr)
-def test_one_vs_rest_permutes_with_the_classes(calibrator):
-    """The order of the columns does not matter."""
-    probs, y = data_of(4)
-    order = np.array([2, 0, 3, 1])
-    permuted = OneVsRest(calibrator).fit(probs[:, order], order.argsort()[y])
-    expected = OneVsRest(calibrator).fit(probs, y).predict_proba(probs)[:, order]
-    np.testing.assert_allclose(permuted.predict_proba(probs[:, order]), expected, rtol=1e-9)
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_one_vs_rest_warns_with_the_names_of_classes(n_jobs):
     """Once for all maps, at the line that calls fit, from threads too."""

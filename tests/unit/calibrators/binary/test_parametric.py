@@ -52,16 +52,6 @@ def test_platt_of_smoothed_probabilities_agrees_with_scikit_learn():
     assert [platt.slope_, platt.intercept_] == pytest.approx([-peer.a_, -peer.b_], rel=1e-4)
 
 
-def test_platt_of_scores_takes_them_as_log_odds():
-    """As those of a support vector machine."""
-    p, y, _ = sample()
-    score = 3 * logit(p) + 1
-    platt = PlattScaling(from_logits=True).fit(score, y)
-    direct = PlattScaling().fit(p, y)
-    assert platt.slope_ == pytest.approx(direct.slope_ / 3, rel=1e-10)
-    assert platt.predict_proba(score) == pytest.approx(direct.predict_proba(p), rel=1e-10)
-
-
 def test_platt_finds_the_parameters_of_a_large_sample():
     """Beyond the size from which a part of the rows gives the start."""
     p, y, _ = sample(300_000)
@@ -201,14 +191,6 @@ def test_beta_with_a_and_b_1_is_the_identity():
     assert beta.predict_proba(p)[:, 1] == pytest.approx(p, rel=1e-14)
 
 
-def test_beta_ab_keeps_one_half():
-    """By c = (a - b) ln 2."""
-    p, y, _ = sample_of_beta()
-    beta = BetaCalibrator(parameters="ab").fit(p, y)
-    assert beta.m_ == 0.5
-    assert beta.predict_proba([0.5])[0, 1] == pytest.approx(0.5, abs=1e-15)
-
-
 def test_beta_of_order_turned_around_is_the_share_of_events():
     """No increasing map is better than a constant one."""
     p, y, _ = sample_of_beta(500, -1, -1, 0)
@@ -326,16 +308,6 @@ def test_quadratic_scaling_is_logistic_regression_on_log_odds_and_square():
     np.testing.assert_allclose([c.stderr for c in got], model.bse, rtol=1e-6)
     expected = expit(design @ model.params)
     np.testing.assert_allclose(quadratic.predict_proba(s)[:, 1], expected, atol=1e-9)
-
-
-def test_quadratic_scaling_is_right_for_normal_log_odds():
-    """Of classes with the normals N(-1, 1) and N(1, 2^2), Bayes' rule is a quadratic."""
-    rng = np.random.default_rng(0)
-    y = rng.random(40_000) < 0.5
-    s = np.where(y, rng.normal(1, 2, y.size), rng.normal(-1, 1, y.size))
-    quadratic = QuadraticScaling(from_logits=True).fit(s, y)
-    got = [quadratic.intercept_, quadratic.slope_, quadratic.quadratic_]
-    np.testing.assert_allclose(got, [-np.log(2) + 3 / 8, 1.25, 3 / 8], atol=0.06)
 
 
 def test_two_values_leave_the_quadratic_at_zero():
