@@ -38,8 +38,13 @@ def assert_event(seen, value, happens):
     assert seen.labels.tolist() == happens
 
 
-def test_strong_is_the_predictions(predictions):
+def test_lenses_leave_the_predictions_alone(predictions):
+    """The strong one is the predictions."""
     assert Strong()(predictions) is predictions
+    for lens in (Confidence(), Classwise(0), Grouped([[0, 1]]), TopLabel("bee")):
+        lens(predictions)
+    np.testing.assert_array_equal(predictions.probs, ROWS)
+    assert predictions.labels.tolist() == [1, 2, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -108,13 +113,6 @@ def test_custom_takes_what_the_function_returns(predictions):
     assert_event(seen, ROWS[:, 0].tolist(), [0, 0, 0, 1])
     assert seen.sample_weight.tolist() == [0.4, 0.8, 1.2, 1.6]
     assert seen.source == "a model"
-
-
-def test_lenses_leave_the_predictions_alone(predictions):
-    for lens in (Confidence(), Classwise(0), Grouped([[0, 1]]), TopLabel("bee")):
-        lens(predictions)
-    np.testing.assert_array_equal(predictions.probs, ROWS)
-    assert predictions.labels.tolist() == [1, 2, 2, 0]
 
 
 def test_top_rank_1_is_confidence(predictions):

@@ -121,14 +121,10 @@ def test_resamples_that_round_the_level_down_are_noted():
     assert not ct.power(DIRICHLET, **QUICK).setting.notes
 
 
-def test_data_sets_larger_than_the_predictions_are_noted():
-    """Resampling ten rows to forty repeats them."""
+def test_data_sets_that_tell_little_are_noted():
+    """Those larger than the predictions, and those without a test, which are not rejected."""
     result = ct.power(DIRICHLET.rvs(10, 1), **QUICK)
     assert "more than 10 rows draw predictions several times" in result.setting.notes[0]
-
-
-def test_data_sets_without_a_test_are_not_rejected_and_noted():
-    """Of four rows few are predicted to be of one class, and a pair needs two."""
     result = ct.power(DIRICHLET, n=4, n_datasets=40, rng=1, lens="top-label[1]")
     row = result[0]
     assert 0 < row.not_applicable < 40
@@ -368,10 +364,15 @@ def planned(**options):
 
 
 def test_power_at_the_answer_is_that_of_power():
-    """The last data sets are those of `power` with the same seed."""
+    """And the answer lies in its interval and between what was tried."""
     result = planned(slope=0.5)
     alone = ct.power(RISKS, n=result.n, slope=0.5, **Z)
     assert result.power.to_dict() == alone.to_dict()
+    assert result.low < result.n < result.high
+    sizes = result.search.n.tolist()
+    assert sizes == sorted(sizes)
+    for low, high in ((result.n / 1.6, result.n), (result.n, result.n * 1.6)):
+        assert any(low < size < high for size in sizes)
 
 
 def test_answer_does_not_depend_on_the_jobs():
@@ -380,21 +381,9 @@ def test_answer_does_not_depend_on_the_jobs():
     assert one.to_dict() == two.to_dict()
 
 
-def test_answer_lies_in_its_interval_and_between_what_was_tried():
-    """The search looks at sizes on both sides of the answer."""
-    result = planned(slope=0.5)
-    assert result.low < result.n < result.high
-    sizes = result.search.n.tolist()
-    assert sizes == sorted(sizes)
-    for low, high in ((result.n / 1.6, result.n), (result.n, result.n * 1.6)):
-        assert any(low < size < high for size in sizes)
-
-
-def test_more_power_needs_more_rows():
+def test_answer_is_the_least_size_where_it_is_enough():
+    """More power needs more rows."""
     assert planned(slope=0.5, power=0.9).n > planned(slope=0.5, power=0.6).n
-
-
-def test_least_size_is_the_answer_where_it_is_enough():
     result = planned(noise=1.0, n_min=300)
     assert (result.n, result.low, result.high) == (300, None, 300)
     assert result.search.n.tolist() == [300]

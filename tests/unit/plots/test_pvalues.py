@@ -38,13 +38,11 @@ def test_rows_are_named_by_what_differs():
 
 
 def test_marks_are_the_pvalues_before_and_after_adjustment():
+    """Without correction there is one a row."""
     table = table_of(lens=["strong", "confidence"], correction="bonferroni")
     got = points(pvalues(table))
     assert got[:, 0] == pytest.approx(np.ravel([table.pvalues, table.adjusted], order="F").tolist())
     assert "Bonferroni over 2 tests" in pvalues(table).get_xlabel()
-
-
-def test_without_correction_there_is_one_mark_a_row():
     table = table_of(lens=["strong", "confidence"], correction=None)
     assert points(pvalues(table))[:, 0] == pytest.approx(table.pvalues.tolist())
     assert pvalues(table).get_xlabel() == "p-value"
