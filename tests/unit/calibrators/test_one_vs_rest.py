@@ -82,15 +82,11 @@ def test_one_vs_rest_keeps_a_class_that_no_label_is():
 
 
 def test_one_vs_rest_of_one_class_changes_nothing():
-    """Where one class is all there is, no map can be fitted."""
+    """A class whose rows all have weight 0 is one without labels."""
     probs, _ = data_of(3)
     with pytest.warns(DegenerateDataWarning, match=r"every label is 1"):
         calibrator = OneVsRest(PlattScaling()).fit(probs, np.ones(len(probs), int))
     np.testing.assert_allclose(calibrator.predict_proba(probs), probs, rtol=1e-15)
-
-
-def test_one_vs_rest_counts_no_row_of_weight_zero():
-    """A class whose rows all have weight 0 is one without labels."""
     probs, y = data_of(3)
     with pytest.warns(DegenerateDataWarning, match=r"no label is 2"):
         OneVsRest(PlattScaling()).fit(probs, y, sample_weight=(y < 2).astype(float))

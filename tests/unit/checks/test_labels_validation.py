@@ -98,10 +98,11 @@ def test_labels_and_classes_are_copied():
     assert not names.flags.writeable
 
 
-def test_check_class_refuses_what_is_neither():
-    """A code beyond the classes is no class."""
+def test_labels_that_are_no_class_are_refused():
     with pytest.raises(InvalidInput, match="k must be one of the classes; got 2; pass one of"):
         check_class(2, np.array(["cat", "dog"]))
+    with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
+        Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
 
 
 def test_listing_leaves_out_the_middle():
@@ -142,11 +143,6 @@ def test_classes_say_where_labels_are_numbered_from():
     assert Predictions(np.full((300, 4), 0.25), labels).labels.min() == 1
     assert Predictions(probs[:10], labels[:10]).labels.min() == 1
     assert Predictions([0.1] * 50, [1] * 50).labels.min() == 1
-
-
-def test_label_beyond_64_bits_is_refused():
-    with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
-        Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
 
 
 def test_class_is_found_by_its_name_before_its_code():

@@ -159,16 +159,12 @@ def test_lens_does_not_change_the_number_of_classes_shown(predictions):
 # ---- seeds and progress -------------------------------------------------------------------------
 
 
-def test_no_seed_gives_one_that_repeats_the_test(predictions):
+def test_seed_repeats_the_test_and_a_generator_is_advanced(predictions):
     """Without rng the result holds a fresh seed."""
     first, second = run(predictions, rng=None), run(predictions, rng=None)
     assert first.seed != second.seed
     again = run(predictions, rng=first.seed)
     np.testing.assert_array_equal(again.null_distribution, first.null_distribution)
-
-
-def test_generator_is_advanced(predictions):
-    """Two calls with one generator have different seeds, and a new one repeats both."""
     seeds = []
     for _ in range(2):
         rng = np.random.default_rng(3)

@@ -58,15 +58,11 @@ def test_upper_end_without_a_default_is_that_of_the_beta_law():
 
 
 def test_correlation_makes_the_interval_wider():
-    """A year tells less about the rate; without correlation it is the binomial one."""
+    """Its ends are those that the test does not reject."""
     one, two = (Vasicek(correlation=c).own_interval(grade(7), **OPTIONS) for c in (0.0, 0.2))
     binomial = Binomial().own_interval(grade(7), **OPTIONS)
     assert (one.low, one.high) == (binomial.low, binomial.high)
     assert two.low < one.low < one.high < two.high
-
-
-def test_ends_of_correlated_defaults_are_those_that_the_test_does_not_reject():
-    """The tails there are 5 % each."""
     measure = Vasicek(correlation=0.2)
     found = measure.own_interval(grade(7), **OPTIONS)
     tails = measure.tails(7, 50, found.low)[0], measure.tails(7, 50, found.high)[1]

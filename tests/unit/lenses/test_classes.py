@@ -115,14 +115,10 @@ def test_custom_takes_what_the_function_returns(predictions):
     assert seen.source == "a model"
 
 
-def test_top_rank_1_is_confidence(predictions):
+def test_top_rank_1_is_confidence_and_within_top_never_exceeds_one(predictions):
     first, confidence = TopRank(1)(predictions), Confidence()(predictions)
     np.testing.assert_array_equal(first.probs, confidence.probs)
     np.testing.assert_array_equal(first.labels, confidence.labels)
-
-
-def test_within_top_never_exceeds_one():
-    """Ten tenths, of which nine are summed in floating point, stay below 1."""
     rows = np.full((1, 10), 0.1)
     rows[0, 0] = 1 - 9 * 0.1
     seen = WithinTop(9)(Predictions(rows, [0], renormalize=True))

@@ -284,11 +284,13 @@ def test_search_finds_the_crossing(search, n):
     assert looks >= 300
 
 
-def test_search_goes_up_to_the_largest_size(search):
-    """The last doubling is cut off there."""
+def test_search_ends_at_the_largest_and_the_least_size(search):
     one = search(curve_through(250), n_max=300)
     assert one.run()[0] == pytest.approx(250, rel=0.2)
     assert max(one.seen) == 300
+    one = search(lambda _: 0.99)
+    assert one.run() == (20, None, 20)
+    assert list(one.seen) == [20]
 
 
 @pytest.mark.parametrize("n", [301, 400, 5000])
@@ -335,12 +337,6 @@ def test_search_of_a_flat_curve_ends(search):
         except NotApplicable:
             continue
         assert 20 <= found <= 500
-
-
-def test_search_stops_where_the_least_size_is_enough(search):
-    one = search(lambda _: 0.99)
-    assert one.run() == (20, None, 20)
-    assert list(one.seen) == [20]
 
 
 def test_looks_at_one_size_are_joined():

@@ -119,17 +119,12 @@ def drawn(distribution, n=400, seed=1):
     return distribution.draw(np.random.default_rng(seed), n)
 
 
-def test_rows_are_drawn_with_replacement():
-    """Every draw is a row that is there, and all are drawn equally often."""
+def test_rows_are_drawn_with_replacement_by_their_weights():
     rows = drawn(of(PROBS))
     first = (rows == PROBS[0]).all(axis=1)
     assert (first | (rows == PROBS[1]).all(axis=1)).all()
     assert 150 < first.sum() < 250
     assert not rows.flags.writeable
-
-
-def test_weights_are_the_chances_of_the_rows():
-    """Rows of weight 0 are never drawn."""
     data = Predictions(PROBS, [0, 1], classes=range(3), sample_weight=[0, 2])
     assert (drawn(of(data)) == PROBS[1]).all()
 

@@ -65,13 +65,11 @@ def test_class_curves_are_the_maps_before_normalisation():
 
 
 def test_curves_of_other_maps_have_all_other_classes_equal():
+    """Those that are equal are one."""
     calibrator = VectorScaling().fit(FIVE)
     p, q = calibration_map(calibrator).lines[3].get_data()
     rows = np.column_stack([(1 - p) / 4, (1 - p) / 4, p, (1 - p) / 4, (1 - p) / 4])
     np.testing.assert_allclose(q, calibrator.predict_proba(rows)[:, 2])
-
-
-def test_curves_that_are_equal_are_one():
     ax = calibration_map(TemperatureScaling().fit(FIVE))
     assert names_of(ax) == ["every class"]
     assert len(ax.lines) == 2

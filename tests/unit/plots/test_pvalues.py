@@ -101,9 +101,13 @@ def test_errors_stand_beside_those_of_calibrated_models():
     assert names(ax) == ["strong", "confidence"]
 
 
-def test_errors_of_several_measures_have_no_axis_in_common():
+def test_what_has_no_axis_or_no_resamples_is_not_applicable(result):
     with pytest.raises(InvalidInput, match='one measure; got skce, ece; run them with test="skce"'):
         calibration_errors(table_of(test=["skce", "ece"]))
+    with pytest.raises(NotApplicable, match="null='exact'"):
+        null_distribution(replace(result, null_distribution=None))
+    with pytest.raises(InvalidInput, match="result must be a HTest"):
+        null_distribution(0.05)
 
 
 # ---- the null distribution ----------------------------------------------------------------------
@@ -212,10 +216,3 @@ def test_limits_hold_all_values(statistic):
     low, high = _limits(np.array([0.0, 1.0]), statistic)
     assert low < 0
     assert high > 1
-
-
-def test_result_without_resamples_is_not_applicable(result):
-    with pytest.raises(NotApplicable, match="null='exact'"):
-        null_distribution(replace(result, null_distribution=None))
-    with pytest.raises(InvalidInput, match="result must be a HTest"):
-        null_distribution(0.05)

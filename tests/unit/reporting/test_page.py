@@ -133,16 +133,11 @@ def test_names_of_the_user_are_escaped(hostile):
     assert "<script" not in hostile.to_markdown()
 
 
-def test_landmarks_have_names_of_their_own(html):
-    """A table is told from the section that it stands in."""
+def test_landmarks_have_names_and_hidden_rows_stay_hidden(html):
     names = re.findall(r'role="region" aria-label="([^"]*)"', html)
     headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", html)
     assert names
     assert not set(names) & set(headings)
-
-
-def test_rows_that_a_search_hides_stay_hidden_as_cards(html):
-    """On a phone rows are blocks, which by themselves are shown whatever their attribute says."""
     assert "tr[hidden] { display: none !important; }" in html
 
 

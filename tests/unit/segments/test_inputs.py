@@ -72,13 +72,9 @@ def test_boolean_columns_are_a_matrix():
     assert names(run(P, Y, segments=frame)) == {"first", "old"}
 
 
-def test_several_classes_have_the_confidence_lens():
-    """Another lens that leaves two classes may be named."""
+def test_several_classes_and_columns_without_segments():
     assert run(P3, Y3, segments={"site": SITE}).lens == "confidence"
     assert run(P3, Y3, segments={"site": SITE}, lens="classwise[1]").lens == "classwise[1]"
-
-
-def test_column_without_segments_is_noted():
     result = run(P, Y, segments={"site": SITE, "id": np.arange(N).astype(str)})
     assert result.notes == ("no value of 'id' has at least 20 rows and leaves out some",)
 

@@ -115,7 +115,7 @@ def test_kernel_block_through_the_grid_is_the_full_one(places, scale):
 
 
 def test_weights_of_a_point_sum_to_one_and_lie_on_its_nodes(places):
-    """Constants are interpolated exactly, and a node has its own value."""
+    """A node has its own value; the range of the points may be nothing."""
     nodes = process.grid(0.0, 1.0, 0.3)
     first, weights = process.stencils(places, nodes)
     assert weights.sum(axis=1) == pytest.approx(1, abs=1e-13)
@@ -123,10 +123,6 @@ def test_weights_of_a_point_sum_to_one_and_lie_on_its_nodes(places):
     assert (first + process.ORDER <= nodes.size).all()
     first, weights = process.stencils(nodes[5:7], nodes)
     assert weights[0, 5 - first[0]] == pytest.approx(1, abs=1e-12)
-
-
-def test_one_place_has_a_grid():
-    """The range of the points may be nothing."""
     nodes = process.grid(0.4, 0.4, 0.2)
     stencil = process.stencils(np.array([0.4]), nodes)
     assert process.gather(*stencil, np.sin(nodes)[None])[0] == pytest.approx(np.sin(0.4), abs=1e-11)

@@ -42,24 +42,18 @@ def test_unpenalised_weights_have_the_column_sums_of_the_identity():
     assert np.ptp(np.diagonal(common[0])) == pytest.approx(0, abs=1e-12)
 
 
-def test_off_diagonal_zero_is_vector_scaling():
+def test_parts_of_the_matrix_may_be_fixed():
+    """Zero off the diagonal is vector scaling; dropped it keeps the rest of the whole fit."""
     probs, y = sample()
     fitted = DirichletCalibrator(lam=0, off_diagonal="zero").fit(probs, y)
     expected = VectorScaling().fit(probs, y).predict_proba(probs)
     assert fitted.predict_proba(probs) == pytest.approx(expected, abs=1e-6)
-
-
-def test_dropped_off_diagonal_keeps_the_diagonal_and_intercept_of_the_whole_fit():
     whole, dropped = (
         DirichletCalibrator(off_diagonal=option).fit(*sample()).linear_
         for option in ("free", "dropped")
     )
     assert (dropped[0] == np.diag(np.diagonal(whole[0]))).all()
     assert (dropped[1] == whole[1]).all()
-
-
-def test_fixed_diagonal_stays_one():
-    """And the other weights are fitted around it."""
     weights, b = DirichletCalibrator(diagonal="fixed", intercept=False).fit(*sample()).linear_
     assert (np.diagonal(weights) == 1).all()
     assert (weights != np.eye(3)).any()

@@ -22,15 +22,11 @@ def predictions():
     return ct.datasets.generative_model("M2", n=300, m=3, alpha=1.0, rng=0)
 
 
-def test_ece_of_one_observation_is_its_distance():
-    """With n = 1 there is one bin."""
+def test_ece_of_one_observation_and_on_an_edge():
+    """One bin; 0.7 is in (0.6, 0.7] of ten bins although 10 * 0.7 rounds up."""
     assert ece([[0.5, 0.3, 0.2]], [1]) == pytest.approx(0.7)
     assert ece([0.2], [1], binning="quantile") == pytest.approx(0.8)
     assert ece([0.2], [1], binning="sweep") == pytest.approx(0.8)
-
-
-def test_value_on_an_edge_belongs_to_the_lower_bin():
-    """0.7 is in (0.6, 0.7] of ten bins although 10 * 0.7 rounds up."""
     assert ece([0.65, 0.7], [0, 1], bins=10) == pytest.approx(0.5 - 0.675 + 0.35)
 
 

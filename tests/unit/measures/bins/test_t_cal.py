@@ -16,16 +16,17 @@ def test_number_of_scales_is_that_of_the_authors(n, scales):
 
 
 def test_scales_without_a_pair_are_left_out():
-    """0.1 and 0.2 share cells of width 1/2 and 1/4 only."""
+    """0.1 and 0.2 share cells of width 1/2 and 1/4 only; without any there is no error."""
     data = ct.Predictions([0.1, 0.2, 0.9], [0, 1, 1])
     assert TCal(scales=10).bind(data).parameters == {"scales": 2, "bins": "2 to 2^2"}
-
-
-def test_t_cal_needs_a_pair():
-    """No scale has a cell with two rows."""
     for probs, labels in (([0.1], [0]), ([0.1, 0.9], [0, 1])):
         with pytest.raises(NotApplicable, match=r"two predictions in one half.*use the test 'ks'"):
             t_cal(probs, labels)
+
+
+def test_certain_predictions_that_are_wrong_have_a_huge_error():
+    """Nothing varies, so that no deviation is possible under calibration."""
+    assert t_cal(np.zeros(10), np.ones(10, int)) > 1e6
 
 
 def test_t_cal_of_cells_is_that_of_rows():

@@ -36,6 +36,13 @@ def test_weights_count_an_obligor_several_times():
     )
 
 
+@every_measure
+def test_weights_have_no_formula(measure):
+    """The message names the test that takes them."""
+    with pytest.raises(NotApplicable, match="takes no weights; use the test 'binomial' and null"):
+        calibration_test(grade(0.1, 9, 1, sample_weight=np.ones(9)), test=measure)
+
+
 def test_predictions_that_differ_within_a_grade_are_noted():
     """PD is their mean, and the exact null takes them as they are."""
     mixed = Predictions([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])

@@ -129,17 +129,13 @@ def test_upper_end_of_no_error_at_all_is_what_all_rows_can_miss():
     assert found.high == pytest.approx(2.0 * share**2, rel=0.02)
 
 
-def test_interval_of_the_kce_is_the_root_of_that_of_the_skce():
-    """A monotone map of the error maps the interval."""
+def test_intervals_of_kce_and_mmce_are_roots_of_that_of_the_skce():
+    """The MMCE is the KCE with half the exponential kernel of width w."""
     data = generative_model("M2", n=100, m=3, rng=1)
     square, root = ends_of(SKCE(kernel=KERNEL), data), ends_of(KCE(kernel=KERNEL), data)
     ends = (square.low, square.high, square.estimate)
     assert (root.low, root.high, root.estimate) == pytest.approx(np.sqrt(ends), rel=1e-12)
     assert BIASED in root.notes
-
-
-def test_interval_of_the_mmce_is_that_of_its_kernel():
-    """The MMCE is the KCE with half the exponential kernel of width w."""
     data = generative_model("M2", n=100, m=2, rng=1)
     mmce, kce = ends_of(MMCE(width=0.5), data), ends_of(KCE(kernel=KERNEL), data)
     assert mmce.high == pytest.approx(kce.high / math.sqrt(2.0), rel=1e-12)

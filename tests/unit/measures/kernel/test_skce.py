@@ -136,15 +136,11 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
 # ---- definitions --------------------------------------------------------------------------------
 
 
-def test_biased_skce_of_one_observation_is_its_own_term():
-    """With n = 1 the mean over all i, j is h_11 = |delta|^2."""
+def test_biased_skce_of_one_row_and_skce_of_equal_ones():
+    """h_11 = |delta|^2; of equal ones there is no distance for the median."""
     with pytest.warns(DegenerateDataWarning, match="give no bandwidth; it is set to 1.0"):
         value = skce([[0.5, 0.25, 0.25]], [0], estimator="biased")
     assert value == pytest.approx(0.375, rel=1e-14)
-
-
-def test_skce_of_equal_predictions_warns():
-    """There is no distance for the median; the bandwidth has no effect on the value."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         value = skce([[0.5, 0.5]] * 3, [0, 0, 1])
     assert value == pytest.approx((0.5 - 0.5 - 0.5) / 3)
@@ -220,6 +216,14 @@ def test_skce_needs_two_positive_weights():
     predictions = Predictions([0.2, 0.7, 0.4], [0, 1, 1], sample_weight=[0, 1, 0])
     with pytest.raises(NotApplicable, match="two observations of positive weight"):
         skce(predictions)
+
+
+@pytest.mark.parametrize("estimator", ["linear", "block"])
+def test_skce_in_blocks_takes_no_weights(estimator):
+    """The message names the estimator that does."""
+    predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
+    with pytest.raises(NotApplicable, match="take no sample weights; use estimator='unbiased'"):
+        skce(predictions, estimator=estimator)
 
 
 def test_limit_of_the_biased_estimator_is_not_applicable():

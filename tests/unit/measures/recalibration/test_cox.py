@@ -187,13 +187,9 @@ def test_constant_predictions_test_the_intercept():
 
 
 def test_separated_labels_have_a_finite_ratio():
-    """The whole loss of the predictions is gained."""
+    """The whole loss of the predictions is gained; cells have the warning of rows."""
     with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):
         assert cox([0.2, 0.4, 0.8], [0, 0, 1]) == pytest.approx(-2 * math.log(0.8 * 0.6 * 0.8))
-
-
-def test_separated_cells_have_the_warning_of_rows():
-    """Their slope is infinite too."""
     frame = pl.DataFrame({"p": [0.2, 0.4, 0.8] * 4, "y": [0, 0, 1] * 4})
     given = {"label": "y", "probs": "p", "engine": "cells", "rng": 0, "n_resamples": 99}
     with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):

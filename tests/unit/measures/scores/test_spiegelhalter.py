@@ -68,15 +68,12 @@ def test_internal_form_is_that_of_rms():
     assert found == pytest.approx(z, rel=1e-10)
 
 
-def test_log_odds_stand_for_a_single_feature():
-    """A linear function of it spans the same."""
+def test_features_of_the_internal_form():
+    """Log odds stand for a single one; certain predictions have no part in the variance."""
     p = 1 / (1 + np.exp(-0.3 - 2 * X[:, 0]))
     by_default = le_cessie_van_houwelingen(p, Y, internal=True)
     given = le_cessie_van_houwelingen(p, Y, internal=True, design=X[:, 0])
     assert by_default == pytest.approx(given, rel=1e-9)
-
-
-def test_certain_predictions_have_no_part_in_the_variance():
     longer = np.append(P, [0.0, 1.0]), np.append(Y, [0, 1])
     expected = le_cessie_van_houwelingen(P, Y, internal=True)
     assert le_cessie_van_houwelingen(*longer, internal=True) == pytest.approx(expected, rel=1e-9)
