@@ -25,15 +25,11 @@ def test_model_gives_predictions_of_the_asked_size(n, m, alpha):
 
 
 def test_seed_repeats_the_data():
-    """The same seed gives the same predictions and labels, another seed others."""
+    """And a generator goes on."""
     first, again, other = (generative_model("M2", rng=seed) for seed in (5, 5, 6))
     np.testing.assert_array_equal(first.probs, again.probs)
     np.testing.assert_array_equal(first.labels, again.labels)
     assert not np.array_equal(first.probs, other.probs)
-
-
-def test_generator_goes_on():
-    """Two calls with one generator give two data sets."""
     rng = np.random.default_rng(1)
     first, second = generative_model(rng=rng), generative_model(rng=rng)
     assert not np.array_equal(first.probs, second.probs)
@@ -54,10 +50,12 @@ def test_m1_labels_follow_the_predictions():
         assert abs(delta.mean()) < 5 * delta.std() / np.sqrt(rows.sum())
 
 
-def test_m2_replaces_half_of_the_labels_by_the_first_class():
-    """E(e_y - p) = pi (e_1 - 1/m) = (0.45, -0.05, ..., -0.05) for m = 10."""
+def test_m2_replaces_a_share_of_the_labels_by_the_first_class():
     delta = mean_label_minus_prediction(generative_model("M2", 100_000, rng=1))
     np.testing.assert_allclose(delta, [0.45] + 9 * [-0.05], rtol=0, atol=0.008)
+    assert not generative_model("M2", pi=1, rng=1).labels.any()
+    calibrated = generative_model("M2", 100_000, pi=0, rng=1)
+    np.testing.assert_allclose(mean_label_minus_prediction(calibrated), 0.0, atol=0.005)
 
 
 def test_m3_labels_ignore_the_predictions():
@@ -66,13 +64,6 @@ def test_m3_labels_ignore_the_predictions():
     right = predictions.probs.argmax(axis=1) == predictions.labels
     assert abs(right.mean() - 0.1) < 5 * np.sqrt(0.09 / 100_000)
     np.testing.assert_allclose(np.bincount(predictions.labels) / 1e5, 0.1, rtol=0, atol=0.005)
-
-
-def test_share_can_be_chosen():
-    """With pi = 1 every label of M2 is the first class, with pi = 0 it is calibrated."""
-    assert not generative_model("M2", pi=1, rng=1).labels.any()
-    calibrated = generative_model("M2", 100_000, pi=0, rng=1)
-    np.testing.assert_allclose(mean_label_minus_prediction(calibrated), 0.0, atol=0.005)
 
 
 @pytest.mark.parametrize("name", ["M2", "M3"])

@@ -86,14 +86,11 @@ def test_make_scorer_takes_score(binary):
     assert scorer(fitted, X, y) == pytest.approx(-own)
 
 
-def test_weights_are_used():
+def test_weights_are_used_and_unknown_names_refused():
     fitted = MODEL.fit(X, Y)
     scorer, w = ct.metrics.get_scorer("neg_brier"), np.arange(300) % 3
     rows = np.repeat(np.arange(300), w)
     assert scorer(fitted, X, Y, sample_weight=w) == pytest.approx(scorer(fitted, X[rows], Y[rows]))
-
-
-def test_unknown_names_are_refused():
     with pytest.raises(InvalidInput, match="did you mean 'neg_ece'"):
         ct.metrics.get_scorer("neg_eec")
     with pytest.raises(InvalidInput, match="measure must be one of"):

@@ -57,18 +57,15 @@ def test_claim_of_a_printed_number_allows_for_its_rounding(ours, verdict):
     assert Claim("table 3", "log loss", 0.983, ours, **check.rounding(3)).verdict == verdict
 
 
-def test_claim_tells_why_it_has_no_verdict():
-    """Missing data, a value that is not at hand, and a statement that does not hold."""
+def test_claim_asks_for_a_tolerance_or_tells_why_it_has_no_verdict():
     assert Claim("t", "w", 1.0, missing=check.NO_DATA).verdict == "data not available"
     assert Claim("t", "w", None, 1.0).verdict == "paper's value not at hand"
     assert Claim("t", "w", "it grows", "it does not", holds=False).verdict == "differs"
-
-
-def test_claim_on_other_data_than_the_paper_has_no_verdict_of_its_own():
-    """What holds on scikit-learn's digits does not count as a number of the paper."""
     assert Claim("not in the paper, digits", "w", "it falls", "it does", holds=True).verdict == (
         check.NOT_IN_PAPER
     )
+    with pytest.raises(ValueError, match="needs ours and a tolerance"):
+        _ = Claim("table 3", "log loss", 0.983, 0.983).verdict
 
 
 @pytest.mark.parametrize(
@@ -177,12 +174,6 @@ def test_command_refuses_what_it_cannot_run(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_claim_of_a_number_asks_for_a_tolerance():
-    """A number without a tolerance has no verdict."""
-    with pytest.raises(ValueError, match="needs ours and a tolerance"):
-        _ = Claim("table 3", "log loss", 0.983, 0.983).verdict
-
-
 def test_run_keeps_the_rows_of_tasks_that_have_ended(toy, tmp_path):
     """A run that stops at the second task starts with it the next time."""
     good = toy.tasks
@@ -213,15 +204,10 @@ def test_run_with_fewer_data_leaves_the_kept_results(toy, tmp_path, monkeypatch,
     assert "toy: the kept results had more data" in capsys.readouterr().out
 
 
-def test_run_computes_again_when_it_is_asked_to(toy, tmp_path):
-    """With fresh=True nothing is read from the kept rows, and modes do not share them."""
+def test_run_computes_again_on_request_and_refuses_two_tasks_of_one_key(toy, tmp_path):
     for setting, fresh in ((Setting(), False), (Setting(), True), (Setting("full"), False)):
         runner.run("toy", setting, folder=tmp_path, quiet=True, fresh=fresh)
     assert CALLS == 3 * [[1, 2], [3]]
-
-
-def test_run_refuses_two_tasks_of_one_key(toy, tmp_path):
-    """Rows are kept by key, so that a key names one task."""
     toy.tasks = lambda _setting: 2 * [Task("first", squares, ([1],))]
     with pytest.raises(ValueError, match="'first' names two tasks"):
         runner.run("toy", Setting(), folder=tmp_path, quiet=True)

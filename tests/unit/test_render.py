@@ -38,8 +38,16 @@ def test_number_rounds_floats_only(value, cell):
 
 
 def test_small_pvalue_prints_as_a_bound(make_test):
-    """The sign takes the place of the equals sign."""
+    """The least of B resamples as such; a count or a tail with digits as a number."""
     assert "p-value < 1e-04" in str(make_test(pvalue=0.0, n_resamples=None))
+    assert "p-value = 0.001 (the least possible with B = 999)" in str(make_test())
+    assert "least possible" in str(make_test(pvalue=0.002, alternative="two-sided"))
+    assert "least possible" not in str(make_test(pvalue=0.002))
+    assert "least possible" not in str(make_test(pvalue=1e-9, n_resamples=None))
+    assert "p-value = 3e-06" in str(make_test(pvalue=3e-6, n_resamples=999_999))
+    far = make_test(pvalue=3e-9, n_resamples=None, null="saddlepoint")
+    assert "p-value = 3e-09" in str(far)
+    assert "p-value < 1e-04" in str(make_test(pvalue=3e-9, n_resamples=None, null="asymptotic"))
 
 
 def test_estimate_prints_where_it_is_not_the_statistic(make_test):
@@ -54,22 +62,6 @@ def test_verdict_prints_only_with_a_level(make_test, make_table):
     assert str(make_test(level=0.05)).startswith("Not calibrated (p = 0.001, level 0.05).")
     assert "Calibration is not rejected" in str(make_test(level=0.05, pvalue=0.2))
     assert "not rejected" in str(make_table({"pvalue": 0.5}, {}, level=0.05))
-
-
-def test_least_pvalue_prints_as_such(make_test):
-    """One that B resamples cannot go below, of two-sided tests twice 1/(B + 1)."""
-    assert "p-value = 0.001 (the least possible with B = 999)" in str(make_test())
-    assert "least possible" in str(make_test(pvalue=0.002, alternative="two-sided"))
-    assert "least possible" not in str(make_test(pvalue=0.002))
-    assert "least possible" not in str(make_test(pvalue=1e-9, n_resamples=None))
-
-
-def test_small_pvalue_of_many_resamples_prints_as_a_number(make_test):
-    """It is a count, as that of a saddlepoint is a tail with digits; a limit has few."""
-    assert "p-value = 3e-06" in str(make_test(pvalue=3e-6, n_resamples=999_999))
-    far = make_test(pvalue=3e-9, n_resamples=None, null="saddlepoint")
-    assert "p-value = 3e-09" in str(far)
-    assert "p-value < 1e-04" in str(make_test(pvalue=3e-9, n_resamples=None, null="asymptotic"))
 
 
 def test_settings_begin_a_line_at_each_text(make_test):
@@ -87,39 +79,23 @@ def test_null_without_resampling_has_no_seed(make_test):
     assert "null:  asymptotic, normal limit\n" in text
 
 
-def test_note_of_one_row_names_the_row(make_table):
-    """A note that all rows share stands by itself."""
+def test_table_shows_what_differs_as_columns(make_table):
+    """What all rows share stands above the table or by itself, settings in the summary."""
     rows = ({"lens": "a", "notes": ("shared", "own")}, {"lens": "b", "notes": ("shared",)})
     text = str(make_table(*rows))
     assert "note: shared\n" in text
     assert "note: a: own\n" in text
-
-
-def test_table_shows_what_differs_as_columns(make_table):
-    """What all rows share stands above the table, the rest in it."""
     rows = ({"group": "A", "n": 5, "data_name": "x"}, {"group": "B", "n": 6, "null": "bootstrap"})
     text = str(make_table(*rows))
     header = next(line for line in text.splitlines() if "p-value" in line)
     assert header.split() == ["data", "group", "null", "n", "SKCE", "p-value", "adjusted"]
     assert "data:  n = 11, m = 10, lens: strong\n" in text
-
-
-def test_table_names_common_group(make_table):
-    """A group that all rows share is part of the data line."""
     text = str(make_table({"group": "A"}, {"group": "A", "lens": "confidence"}))
     assert "data:  GaussianNB() (n = 899, m = 10), group: A\n" in text
-
-
-def test_table_of_several_measures_has_neutral_names(make_table):
-    """The columns of unlike numbers are called estimate and statistic."""
     rows = ({}, {"estimate_name": "ECE", "statistic_name": "z", "method": "Another test"})
     text = str(make_table(*rows))
     assert "estimate  statistic  p-value" in text
     assert "\tTests of calibration\n" in text
-
-
-def test_table_summary_has_differing_settings_as_columns(make_table):
-    """The long print shows the bandwidth of each lens."""
     rows = ({"parameters": {"bandwidth": 0.5}}, {"parameters": {"bandwidth": 0.25}}, {})
     assert "bandwidth" in str(make_table(*rows).summary())
     assert "bandwidth" not in str(make_table(*rows))
@@ -188,8 +164,9 @@ def test_control_characters_do_not_reach_the_terminal(make_test, make_table):
 
 
 def test_csv_quotes_names(make_table):
-    """Commas and line breaks of a name stay within its field."""
+    """And defuses formulas in those of columns, which are a user's."""
     assert '"a,b"' in make_table({"lens": "a,b"}, {}).to_csv()
+    assert render.csv([{"=cmd()": 1, "a": "=b"}]) == "'=cmd(),a\n1,'=b\n"
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1"])
@@ -207,8 +184,3 @@ def test_csv_leaves_numbers(make_table, value):
     """A minus is no formula before a number."""
     rows = list(csv.DictReader(io.StringIO(make_table({"statistic": value}, {}).to_csv())))
     assert float(rows[0]["statistic"]) == value
-
-
-def test_csv_defuses_formulas_in_names_of_columns():
-    """Those of groups are the columns of a user's table."""
-    assert render.csv([{"=cmd()": 1, "a": "=b"}]) == "'=cmd(),a\n1,'=b\n"

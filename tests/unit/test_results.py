@@ -19,33 +19,18 @@ from caltest.results import HTest, HTestTable, Parameters
 LENSES = ({"lens": "strong"}, {"lens": "confidence", "pvalue": 0.04})
 
 
-def test_test_is_frozen(make_test):
+def test_results_are_frozen(make_test, make_table):
+    """Fields, settings and arrays; an array that was passed stays the caller's."""
     with pytest.raises(dataclasses.FrozenInstanceError, match="pvalue"):
         make_test().pvalue = 1.0
-
-
-def test_table_is_frozen(make_table):
-    """No field of a table can be set."""
     with pytest.raises(dataclasses.FrozenInstanceError, match="rows"):
         make_table(*LENSES).rows = ()
-
-
-def test_parameters_are_read_only(make_test):
-    """The settings of the measure cannot be changed afterwards."""
     with pytest.raises(TypeError, match="item assignment"):
         make_test().parameters["bandwidth"] = 1.0
-
-
-def test_arrays_are_read_only(make_test, make_table):
-    """No array of a result can be written to."""
     table = make_table(*LENSES)
     for array in (make_test().null_distribution, table.adjusted, table.pvalues):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
-
-
-def test_arrays_are_not_shared_with_the_caller(make_test):
-    """Changing the array that was passed changes nothing, and it stays writeable."""
     resampled = np.zeros(3)
     result = make_test(null_distribution=resampled)
     resampled[0] = 1.0
@@ -85,15 +70,11 @@ def test_json_of_an_infinite_statistic_is_valid(make_test, statistic):
     assert HTest.from_dict(json.loads(text)).statistic == statistic
 
 
-def test_json_takes_numpy_values(make_test):
+def test_json_takes_numpy_values_and_other_groups(make_test):
     result = make_test(pvalue=np.float64(0.5), group=np.str_("A"), parameters={"b": np.int64(2)})
     values = result.to_dict()
     assert (values["pvalue"], values["group"], values["parameters"]) == (0.5, "A", {"b": 2})
     assert type(values["group"]) is str
-
-
-def test_json_writes_other_groups_as_text(make_test):
-    """A group of any type has a text."""
     assert make_test(group=Parameters({"a": 1})).to_dict()["group"] == {"a": 1}
     assert make_test(group=1 + 2j).to_dict()["group"] == "(1+2j)"
 
@@ -111,34 +92,24 @@ def test_equal_tests_have_equal_hashes(make_test):
     assert len({make_test(), make_test(), make_test(pvalue=0.5)}) == 2
 
 
-def test_rejected_needs_a_level(make_test, make_table):
+def test_rejected_is_by_adjusted_pvalues_up_to_the_level(make_test, make_table):
+    """It needs a level; 0.04, doubled by the adjustment, does not reject at 5 %."""
     for result in (make_test(), make_table(*LENSES)):
         with pytest.raises(InvalidInput, match="rejected needs a significance level"):
             _ = result.rejected
-
-
-def test_rejected_includes_the_level_itself(make_test):
-    """A p-value of exactly the level rejects."""
     assert make_test(pvalue=0.05, level=0.05).rejected
     assert not make_test(pvalue=0.0501, level=0.05).rejected
-
-
-def test_table_rejects_by_adjusted_pvalues(make_table):
-    """The p-value 0.04, doubled by the adjustment, does not reject at 5 %."""
     assert make_table(*LENSES, level=0.05).rejected.tolist() == [True, False]
 
 
 def test_table_is_a_sequence_of_tests(make_table):
-    """Length, iteration, indices and slices give the rows."""
+    """At least one; length, iteration, indices and slices give the rows."""
     table = make_table(*LENSES)
     assert len(table) == 2
     assert [row.lens for row in table] == ["strong", "confidence"]
     assert table[1].lens == table[-1].lens == "confidence"
     assert table[:1] == (table[0],)
     assert table.pvalues.tolist() == [0.001, 0.04]
-
-
-def test_table_without_tests_is_an_error():
     with pytest.raises(InvalidInput, match="a table must have at least one test; got none"):
         HTestTable((), "holm", [])
 
@@ -195,12 +166,8 @@ def test_frame_has_a_row_for_each_test(make_table, backend):
 
 
 def test_frame_takes_groups_of_several_types(make_table):
-    """Groups 1 and "one" become a column of text."""
     frame = make_table({"group": 1}, {"group": "one"}).to_frame()
     assert frame["group"].to_list() == ["1", "one"]
-
-
-def test_frame_of_an_unknown_kind_is_an_error(make_table):
     with pytest.raises(InvalidInput, match="backend must be one of 'polars', 'pandas'"):
         make_table(*LENSES).to_frame(backend="arrow")
 

@@ -44,13 +44,10 @@ def test_distinct_labels_name_the_columns_in_sorted_order(case):
     assert calibrator.predict(P[:2]).tolist() == [names[1], names[0]]
 
 
-def test_column_of_labels_is_read_with_a_warning():
+def test_column_of_labels_and_one_class_are_told():
+    """Rows of weight 0 do not count."""
     with pytest.warns(DataConversionWarning, match=r"A column-vector y was passed"):
         Identity().fit(P, [[1], [0], [1], [0]])
-
-
-def test_one_class_is_told():
-    """Rows of weight 0 do not count."""
     with pytest.warns(DegenerateDataWarning, match=r"every label is 'yes'"):
         Identity(classes=["no", "yes"]).fit(P, ["yes"] * 4)
     with pytest.warns(DegenerateDataWarning, match=r"every label is 1"):
@@ -175,14 +172,10 @@ def test_encoding_keeps_a_value(value):
     assert getattr(again, "dtype", None) == getattr(value, "dtype", None)
 
 
-def test_unfitted_calibrator_is_saved_as_an_option():
-    """What stands inside of another one, with its own options."""
+def test_what_stands_inside_is_saved_as_an_option():
+    """With its own options; a splitter or a function is refused."""
     inner = OneVsRest(TemperatureScaling(), n_jobs=2)
     assert repr(decode(encode(inner), Saved)) == repr(inner)
-
-
-def test_what_json_cannot_hold_is_refused():
-    """A splitter, a function; with the way out."""
     calibrator = OneVsRest(Identity(), n_jobs=None).fit(P3, [2, 1, 0])
     calibrator.n_jobs = object()
     with pytest.raises(InvalidInput, match=r"an option that is saved must be a plain value; .*"):

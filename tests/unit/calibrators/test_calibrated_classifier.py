@@ -81,16 +81,12 @@ def test_fitted_classifier_is_calibrated_as_it_is(wrap, ensemble):
     assert model.estimators_[0].predict(X[:1]) == bayes.predict(X[:1])
 
 
-def test_frozen_classifier_needs_no_prefit():
-    frozen = FrozenEstimator(GaussianNB().fit(X, Y))
-    model = CalibratedClassifier(frozen, TemperatureScaling()).fit(X, Y)
-    assert len(model.calibrators_) == 1
-
-
-def test_classifier_of_prefit_must_be_fitted():
+def test_fitted_classifier_or_decision_function_is_asked_for():
     for cv in ("prefit", 5):
         with pytest.raises(NotFittedError):
             CalibratedClassifier(FrozenEstimator(GaussianNB()), Identity(), cv=cv).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"must have decision_function where .*GaussianNB"):
+        CalibratedClassifier(GaussianNB(), Identity(from_logits=True)).fit(X, Y)
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -134,11 +130,6 @@ def test_decision_function_is_taken_as_logits():
         .calibrators_[0]
         .from_logits
     )
-
-
-def test_calibrator_of_logits_needs_a_decision_function():
-    with pytest.raises(InvalidInput, match=r"must have decision_function where .*GaussianNB"):
-        CalibratedClassifier(GaussianNB(), Identity(from_logits=True)).fit(X, Y)
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)], ids=repr)

@@ -82,15 +82,11 @@ def test_one_vs_rest_keeps_a_class_that_no_label_is():
 
 
 def test_one_vs_rest_of_one_class_changes_nothing():
-    """Where one class is all there is, no map can be fitted."""
+    """A class whose rows all have weight 0 is one without labels."""
     probs, _ = data_of(3)
     with pytest.warns(DegenerateDataWarning, match=r"every label is 1"):
         calibrator = OneVsRest(PlattScaling()).fit(probs, np.ones(len(probs), int))
     np.testing.assert_allclose(calibrator.predict_proba(probs), probs, rtol=1e-15)
-
-
-def test_one_vs_rest_counts_no_row_of_weight_zero():
-    """A class whose rows all have weight 0 is one without labels."""
     probs, y = data_of(3)
     with pytest.warns(DegenerateDataWarning, match=r"no label is 2"):
         OneVsRest(PlattScaling()).fit(probs, y, sample_weight=(y < 2).astype(float))
@@ -134,16 +130,6 @@ def test_one_vs_rest_names_the_parameters_by_class():
     names = [own.name for own in calibrator.coefficients()]
     inner = [own.name for own in calibrator.calibrators_[0].coefficients()]
     assert names == [f"{animal}: {name}" for animal in ("ant", "bee", "cat") for name in inner]
-
-
-@pytest.mark.parametrize("calibrator", BINARY[:3], ids=repr)
-def test_one_vs_rest_permutes_with_the_classes(calibrator):
-    """The order of the columns does not matter."""
-    probs, y = data_of(4)
-    order = np.array([2, 0, 3, 1])
-    permuted = OneVsRest(calibrator).fit(probs[:, order], order.argsort()[y])
-    expected = OneVsRest(calibrator).fit(probs, y).predict_proba(probs)[:, order]
-    np.testing.assert_allclose(permuted.predict_proba(probs[:, order]), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -22,10 +22,16 @@ from caltest.measures.recalibration.belt import CalibrationBelt, check_levels
 from caltest.measures.smooth.ici import check_fraction
 
 
-def test_tolerance_is_a_positive_number_or_none():
-    """None stands for the hypothesis of calibration."""
+def test_argument_that_may_be_missing():
+    """None leaves out a tolerance, an integer and the digits."""
     assert check_tolerance(0.5, equivalence=True, null=None) == 0.5
     assert check_tolerance(None, equivalence=False, null="exact") is None
+    assert check_optional_integer(None, "max_bins") is None
+    assert check_optional_integer(3, "max_bins") == 3
+    with pytest.raises(InvalidInput, match="max_bins must be an integer of at least 1"):
+        check_optional_integer(0, "max_bins")
+    assert check_digits(None) is None
+    assert check_digits(3) == 3
 
 
 def test_distance_is_a_name_or_a_function():
@@ -38,13 +44,6 @@ def test_distance_is_a_name_or_a_function():
 @pytest.mark.parametrize("p", [1, 1.5, 2, np.float64(3), math.inf])
 def test_power_may_be_any_number_from_one(p):
     assert check_power(p) == p
-
-
-def test_optional_integer_may_be_missing():
-    assert check_optional_integer(None, "max_bins") is None
-    assert check_optional_integer(3, "max_bins") == 3
-    with pytest.raises(InvalidInput, match="max_bins must be an integer of at least 1"):
-        check_optional_integer(0, "max_bins")
 
 
 NAMES = ("internal", "threshold", "max_degree")
@@ -87,11 +86,6 @@ def test_levels_that_are_none_are_refused(levels):
         check_levels(levels)
 
 
-def test_digits_may_be_missing():
-    assert check_digits(None) is None
-    assert check_digits(3) == 3
-
-
 @pytest.mark.parametrize("digits", [0, 16, 2.0, True])
 def test_digits_are_those_of_a_double(digits):
     with pytest.raises(InvalidInput, match="digits must be"):
@@ -103,21 +97,18 @@ def test_fraction_is_returned_as_a_float(share):
     assert isinstance(check_fraction(share, "span"), float)
 
 
-def test_design_of_one_feature_becomes_a_column():
+def test_design_is_a_table_of_finite_numbers():
     design = check_design([1, 2, 3])
     assert design.shape == (3, 1)
     assert not design.flags.writeable
+    with pytest.raises(InvalidInput, match="design must be finite; got nan at row 1, column 0"):
+        check_design([[1.0, 2.0], [np.nan, 3.0]])
 
 
 @pytest.mark.parametrize("design", [np.zeros((2, 2, 2)), [], 3.0])
 def test_design_of_another_shape_is_refused(design):
     with pytest.raises(InvalidInput, match="design must have a row for each observation"):
         check_design(design)
-
-
-def test_design_must_be_finite():
-    with pytest.raises(InvalidInput, match="design must be finite; got nan at row 1, column 0"):
-        check_design([[1.0, 2.0], [np.nan, 3.0]])
 
 
 @pytest.mark.parametrize(
@@ -219,14 +210,11 @@ def test_correlation_is_a_float_or_a_class(value, checked):
     assert check_correlation(value, ("a", "b")) == checked
 
 
-def test_default_rates_and_counts_are_read_only():
+def test_columns_of_grades_are_read_only_and_numbered_by_default():
     rates = check_default_rates([0, 1])
     counts = check_counts([3.0, 4.0], 2, "n", minimum=1)
     assert (rates.dtype, counts.dtype) == (np.float64, np.int64)
     assert not any(array.flags.writeable for array in (rates, counts))
-
-
-def test_grades_are_numbered_by_default():
     assert check_grades(None, 3) == [1, 2, 3]
     assert check_grades(np.array(["A", "B"]), 2) == ["A", "B"]
 

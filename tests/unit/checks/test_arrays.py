@@ -41,32 +41,23 @@ def test_as_numbers_reads_any_array_like(values):
     np.testing.assert_array_equal(as_numbers(values, "probs"), ROWS)
 
 
-def test_as_numbers_reads_pandas_with_and_without_missing_type():
-    """Data frames of NumPy floats and of pandas' own Float64 give the same numbers."""
+def test_as_numbers_knows_what_is_missing():
+    """NA of pandas, None and the text nan."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(ROWS)
     for table in (frame, frame.astype("Float64")):
         np.testing.assert_array_equal(as_numbers(table, "probs"), ROWS)
+    values = pd.Series([0.5, pd.NA], dtype=object)
+    with pytest.raises(InvalidInput, match=r"probs must not be missing; got <NA> at row 1"):
+        as_numbers(values, "probs")
+    with pytest.raises(InvalidInput, match="probs must not be missing; got 'nan' at row 1"):
+        as_numbers(["0.5", "nan", "0.3"], "probs")
 
 
 def test_as_numbers_reads_arrow():
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"a": [0.25, 0.5], "b": [0.75, 0.5]})
     np.testing.assert_array_equal(as_numbers(table, "probs"), ROWS)
-
-
-def test_as_numbers_names_what_pandas_calls_missing():
-    """The marker of pandas for a missing value is called missing, not text."""
-    pd = pytest.importorskip("pandas")
-    values = pd.Series([0.5, pd.NA], dtype=object)
-    with pytest.raises(InvalidInput, match=r"probs must not be missing; got <NA> at row 1"):
-        as_numbers(values, "probs")
-
-
-def test_as_numbers_calls_the_text_nan_missing():
-    """Text of numbers and one "nan" among them: that row is at fault, not the first."""
-    with pytest.raises(InvalidInput, match="probs must not be missing; got 'nan' at row 1"):
-        as_numbers(["0.5", "nan", "0.3"], "probs")
 
 
 def test_as_array_keeps_text_and_numbers_apart():

@@ -84,18 +84,13 @@ def test_check_labels_looks_at_every_block():
         check_labels(labels, 40_000, 2)
 
 
-def test_check_labels_copies():
-    """The codes are locked, while the labels given stay as they are."""
+def test_labels_and_classes_are_copied():
     labels = np.array(CODES)
     codes, names = check_labels(labels, 3, 2)
     labels[0] = 0
     assert codes.tolist() == CODES
     assert not codes.flags.writeable
     assert not names.flags.writeable
-
-
-def test_check_classes_copies():
-    """The classes are a locked copy of those given."""
     given = np.array(["a", "b"])
     names = check_classes(given, 2)
     given[0] = "z"
@@ -103,10 +98,11 @@ def test_check_classes_copies():
     assert not names.flags.writeable
 
 
-def test_check_class_refuses_what_is_neither():
-    """A code beyond the classes is no class."""
+def test_labels_that_are_no_class_are_refused():
     with pytest.raises(InvalidInput, match="k must be one of the classes; got 2; pass one of"):
         check_class(2, np.array(["cat", "dog"]))
+    with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
+        Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
 
 
 def test_listing_leaves_out_the_middle():
@@ -135,7 +131,7 @@ def test_labels_from_one_without_the_last_class_are_an_error(m, take):
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_classes_say_where_labels_are_numbered_from():
-    """Both readings can be had, by name."""
+    """Labels 1, 2 are the second class and the third where it is 0, though no row has it."""
     probs, labels = one_based()
     named = Predictions(probs, labels, classes=range(1, 5))
     assert (named.probs.argmax(axis=1) == named.labels).all()
@@ -143,21 +139,10 @@ def test_classes_say_where_labels_are_numbered_from():
     fitted = Identity(classes=range(1, 5)).fit(probs, labels)
     assert (fitted.predict(probs) == labels).all()
     assert Identity(classes=range(4)).fit(probs, labels).classes_.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_first_class_may_be_absent():
-    """Of labels that fit their columns, or tell nothing, or are few."""
-    probs, labels = one_based()
     assert Predictions(np.roll(probs, 1, axis=1), labels).labels.min() == 1
     assert Predictions(np.full((300, 4), 0.25), labels).labels.min() == 1
     assert Predictions(probs[:10], labels[:10]).labels.min() == 1
     assert Predictions([0.1] * 50, [1] * 50).labels.min() == 1
-
-
-def test_label_beyond_64_bits_is_refused():
-    with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
-        Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
 
 
 def test_class_is_found_by_its_name_before_its_code():

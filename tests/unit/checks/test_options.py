@@ -27,16 +27,12 @@ def test_check_choice_guesses_what_was_meant(value):
         check_choice(value, ["exact", "bootstrap"], "null")
 
 
-def test_check_choice_completes_a_beginning():
-    """A word cut short is completed, a single letter is not."""
+def test_check_choice_returns_the_choice():
+    """Or the one whose beginning was given."""
     with pytest.raises(InvalidInput, match=r"did you mean 'confidence'\?"):
         check_choice("Conf", ["strong", "confidence"], "lens")
     with pytest.raises(InvalidInput, match="pass one of these"):
         check_choice("c", ["strong", "confidence"], "lens")
-
-
-def test_check_choice_returns_the_choice():
-    """A choice comes back as it is."""
     assert check_choice("exact", {"exact": 1}, "null") == "exact"
 
 
@@ -134,25 +130,14 @@ def test_check_rows_takes_masks_slices_and_indices(rows):
     assert np.arange(3)[check_rows(rows, 3)].tolist() == [0, 2]
 
 
-def test_check_seed_keeps_an_integer():
-    """An integer is its own seed, of whatever size."""
+def test_check_seed_gives_a_number_that_repeats():
+    """An integer itself, that of a generator or of a SeedSequence, or a fresh one."""
     assert check_seed(20) == check_seed(np.int64(20)) == 20
     assert check_seed(2**80) == 2**80
-
-
-def test_check_seed_follows_a_generator():
-    """Generators in the same state give the same seed, and the next one another."""
     first, second = np.random.default_rng(1), np.random.default_rng(1)
     assert check_seed(first) == check_seed(second)
     assert check_seed(first) != check_seed(np.random.default_rng(1))
-
-
-def test_check_seed_follows_a_seed_sequence():
     assert check_seed(np.random.SeedSequence(3)) == check_seed(np.random.SeedSequence(3))
-
-
-def test_check_seed_makes_a_fresh_one_that_can_be_printed():
-    """None gives a new number each time, at most 32 bits long."""
     seeds = {check_seed(None) for _ in range(5)}
     assert len(seeds) == 5
     assert all(0 <= seed < 2**32 for seed in seeds)

@@ -44,25 +44,17 @@ def test_check_probs_looks_at_every_block(wrong):
         check_probs(column)
 
 
-def test_check_probs_mends_single_precision_silently():
-    """Rows that sum to 1 in float32 sum to 1 in float64 after the check."""
+def test_rows_that_are_exact_to_single_precision():
+    """They are rescaled and clipped; others are left as they are."""
     rng = np.random.default_rng(1)
     single = rng.dirichlet(np.ones(100), 50).astype(np.float32)
     probs = check_probs(single)
     np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_allclose(probs, single, rtol=1e-5)
-
-
-def test_check_probs_clips_single_precision_excess():
-    """A value above 1 or below 0 by a rounding error of float32 is clipped."""
     probs = check_probs([1.0000001, -1e-7, 0.5])
     np.testing.assert_array_equal(probs[:, 1], [1, 0, 0.5])
     probs = check_probs([[1.0000001, -1e-7]])
     np.testing.assert_array_equal(probs, [[1, 0]])
-
-
-def test_check_probs_leaves_exact_rows_untouched():
-    """Checking twice is checking once, bit for bit, also beside a row that is rescaled."""
     rng = np.random.default_rng(2)
     once = check_probs(rng.dirichlet(np.ones(7), 200))
     np.testing.assert_array_equal(check_probs(once), once)
@@ -79,9 +71,12 @@ def test_check_probs_rescales_rounded_rows_on_request():
     np.testing.assert_allclose(check_probs(rounded, renormalize=True)[0], 1 / 3)
 
 
-def test_check_probs_names_no_option_that_the_caller_lacks():
+def test_check_probs_names_the_argument_it_is_told():
+    """And no option that the caller lacks."""
     with pytest.raises(InvalidInput, match=r"0.99 at row 0; divide each row by its sum"):
         Identity().fit([[0.33, 0.33, 0.33], [0.2, 0.3, 0.5]], [0, 1])
+    with pytest.raises(InvalidInput, match=r"^scores must lie in \[0, 1\]"):
+        check_probs([2.0], name="scores")
 
 
 def bfloat16(values):
@@ -131,33 +126,21 @@ class Tensor:
         return self.values
 
 
-def test_tensor_in_bfloat16_is_read_by_way_of_single_precision():
+def test_bfloat16_is_read():
+    """Of a tensor and of an array, by way of single precision."""
     np.testing.assert_allclose(check_probs(Tensor([[0.3, 0.7]])), [[0.3, 0.7]], rtol=5e-3)
-
-
-def test_array_in_bfloat16_is_read():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     probs = np.array([[0.3, 0.6, 0.1]], dtype=ml_dtypes.bfloat16)
     np.testing.assert_allclose(check_probs(probs), [[0.3, 0.6, 0.1]], rtol=5e-3)
 
 
 def test_check_probs_reads_logits_by_the_softmax():
-    """Large, equal and minus infinite logits give what the softmax gives, without overflow."""
+    """In one dimension they are log odds."""
     probs = check_probs([[1000.0, 1000.0], [0.0, -np.inf], [0.0, np.log(3)]], from_logits=True)
     np.testing.assert_allclose(probs, [[0.5, 0.5], [1, 0], [0.25, 0.75]], rtol=1e-15)
-
-
-def test_check_probs_reads_log_odds_on_both_sides():
-    """A vector of logits holds log odds; small probabilities keep their digits in both columns."""
     probs = check_probs([800.0, -800.0, np.inf, 40.0, -40.0], from_logits=True)
     expected = [[0, 1], [1, 0], [0, 1], [np.exp(-40), 1], [1, np.exp(-40)]]
     np.testing.assert_allclose(probs, expected, rtol=1e-14, atol=1e-300)
-
-
-def test_check_probs_names_the_argument_it_is_told():
-    """The name in the message is the name of the caller's argument."""
-    with pytest.raises(InvalidInput, match=r"^scores must lie in \[0, 1\]"):
-        check_probs([2.0], name="scores")
 
 
 @pytest.mark.parametrize(

@@ -27,16 +27,11 @@ def told(call):
 
 
 def test_other_event_is_named_with_the_remedy():
-    """P(bad) is read as P(good), the class that sorts last."""
     (message,) = told(lambda: ct.Predictions(P, Y))
     assert message.startswith("probs are read as P(good), and fit the labels far better as P(bad)")
     assert message.endswith("pass classes=['good', 'bad'], the event last, or 1 - probs")
     assert told(lambda: ct.Predictions(P, Y, classes=["good", "bad"])) == []
     assert told(lambda: ct.Predictions(1 - P, Y)) == []
-
-
-def test_event_of_one_column_is_named():
-    """In the first lines of the print and of the verdict, with names that were given too."""
     data = ct.Predictions(P, Y, classes=["good", "bad"])
     result = ct.test_calibration(data, test="brier", rng=1, n_resamples=99)
     assert "data:  arrays, event: bad (n = 400" in str(result)

@@ -168,17 +168,11 @@ def test_summary_has_its_lines():
 
 
 @cut_short
-def test_summary_says_when_the_steps_were_too_few():
-    """A fit that was cut short can be told from one that ended."""
+def test_summary_tells_too_few_steps_and_many_length_scales():
     assert "1, all that max_iter allows" in str(
         DirichletGPClassifier(max_iter=1).fit(X, Y).summary()
     )
     assert "max_iter allows" not in str(DirichletGPClassifier().fit(X, Y).summary())
-
-
-@cut_short
-def test_summary_gives_the_range_of_many_length_scales():
-    """Hundreds of features do not make hundreds of numbers."""
     features = np.random.default_rng(0).normal(size=(len(X), 8))
     text = str(DirichletGPClassifier(ard=True, max_iter=2).fit(features, Y).summary())
     assert ", of 8 features" in text

@@ -23,13 +23,10 @@ def test_log_normal_has_the_moments_of_the_gamma(alpha):
         np.testing.assert_allclose([found.mean(), found.var()], [a, a], rtol=1e-9)
 
 
-def test_prior_has_the_shares_of_the_classes():
+def test_targets_have_the_means_of_the_labels():
+    """The prior has the shares of the classes; centred targets have the mean 0."""
     centre = pseudo_targets(0.01, COUNTS).centre
     np.testing.assert_allclose(np.exp(centre) / np.exp(centre).sum(), COUNTS / 50)
-
-
-def test_targets_of_all_classes_have_mean_zero():
-    """As in the authors' code: over rows and classes."""
     targets = pseudo_targets(0.01, np.array([10, 10, 10]))
     codes = np.repeat(np.arange(3), 10)
     assert targets.of(codes)[0].mean() == pytest.approx(0, abs=1e-12)

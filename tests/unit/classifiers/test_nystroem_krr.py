@@ -25,11 +25,14 @@ def test_choice_is_that_of_the_least_error_across_folds():
     assert model.error_ == pytest.approx(min(errors.values()), rel=1e-9)
 
 
-def test_blocks_of_rows_give_the_same(monkeypatch):
+def test_blocks_of_rows_give_the_same_and_slopes_are_positive(monkeypatch):
     whole = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
     monkeypatch.setattr(nystroem_krr, "CHUNK", 1000)
     parts = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
     np.testing.assert_allclose(parts, whole, rtol=1e-6)
+    model = NystroemKRRClassifier(random_state=0).fit(X, Y)
+    assert (model.slopes_ > 0).all()
+    assert NystroemKRRClassifier(platt=False, random_state=0).fit(X, Y).slopes_ is None
 
 
 def test_platt_scaling_lowers_the_log_loss():
@@ -45,13 +48,6 @@ def test_platt_scaling_lowers_the_log_loss():
         for platt in (False, True)
     ]
     assert losses[1] < losses[0]
-
-
-def test_slopes_are_positive():
-    """A higher score is a higher probability."""
-    model = NystroemKRRClassifier(random_state=0).fit(X, Y)
-    assert (model.slopes_ > 0).all()
-    assert NystroemKRRClassifier(platt=False, random_state=0).fit(X, Y).slopes_ is None
 
 
 def test_one_value_need_not_be_a_sequence():

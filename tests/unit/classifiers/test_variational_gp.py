@@ -221,23 +221,18 @@ def test_derivatives_are_those_of_finite_differences(case):
 
 
 def test_softmax_is_the_mean_over_the_points():
+    """Antithetic ones, so that it is close to the expectation."""
     rng = np.random.default_rng(1)
     mean, variance, codes = rng.normal(size=(3, 6)), rng.uniform(0, 2, (3, 6)), np.arange(6) % 3
     points = antithetic(32, 3)
     f = mean.T[:, None] + np.sqrt(variance.T)[:, None] * points
     expected = log_softmax(f, axis=2).mean(axis=1)[np.arange(6), codes].sum()
     assert softmax(mean, variance, codes, points)[0] == pytest.approx(expected, rel=1e-12)
-
-
-def test_softmax_is_close_to_the_expectation():
     mean, variance = np.array([[1.0], [0.0], [-1.0]]), np.array([[2.0], [1.0], [0.5]])
     f = mean.T + np.sqrt(variance.T) * np.random.default_rng(0).normal(size=(200_000, 3))
     draws = log_softmax(f, axis=1)[:, 0]
     value = softmax(mean, variance, np.array([0]), antithetic(128, 3))[0]
     assert abs(value - draws.mean()) < 5 * draws.std() / np.sqrt(len(draws)) + 0.01
-
-
-def test_points_are_antithetic():
     np.testing.assert_allclose(antithetic(33, 4).mean(axis=0), 0, atol=1e-14)
 
 

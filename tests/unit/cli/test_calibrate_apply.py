@@ -112,11 +112,13 @@ def test_types_of_parquet_stay(caltest, map_json, tmp_path):
     assert pl.read_parquet(out).drop(ADDED).schema == frame.schema
 
 
-def test_text_gets_types_in_a_format_that_has_them(caltest, map_json, new_csv, tmp_path):
-    """From CSV to Parquet, numbers become numbers."""
+def test_codes_keep_their_zeros_in_a_format_with_types(caltest, map_json, new_csv, tmp_path):
+    """Read from CSV, "007" is no number; what is one is."""
     out = tmp_path / "out.parquet"
     apply(caltest, map_json, new_csv, "-o", out)
-    assert pl.read_parquet(out)["p_bee"].to_list() == [0.2, 0.5]
+    frame = pl.read_parquet(out)
+    assert frame["id"].to_list() == ["007", "08"]
+    assert frame["p_bee"].to_list() == [0.2, 0.5]
 
 
 def test_matrix_of_npz_gets_a_matrix(caltest, predictions_csv, tmp_path):
@@ -165,15 +167,6 @@ def test_map_of_python_is_applied(caltest, new_csv, tmp_path, expected):
     row = apply(caltest, path, new_csv).splitlines()[1]
     values = fitted.predict_proba(PROBS)[0]
     assert [float(value) for value in row.split(",")[-3:]] == values.tolist()
-
-
-def test_codes_keep_their_zeros_in_a_format_with_types(caltest, map_json, new_csv, tmp_path):
-    """Read from CSV, "007" is no number; what is one is."""
-    out = tmp_path / "out.parquet"
-    apply(caltest, map_json, new_csv, "-o", out)
-    frame = pl.read_parquet(out)
-    assert frame["id"].to_list() == ["007", "08"]
-    assert frame["p_bee"].to_list() == [0.2, 0.5]
 
 
 def test_compressed_text_is_written_in_it(caltest, map_json, expected, tmp_path):

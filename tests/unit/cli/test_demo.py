@@ -29,28 +29,19 @@ def test_demo_has_one_line_for_each_model(printed, name):
 
 
 @pytest.mark.full
-def test_demo_says_what_classwise_is(printed):
-    """The one number for ten classes is labelled."""
-    assert "each class by itself; least of 10 adjusted p-values" in printed
-
-
-@pytest.mark.full
 def test_demo_shows_a_whole_test(printed):
-    """One full htest block follows the table."""
+    """One full htest block follows the table, whose one number for ten classes is labelled."""
+    assert "each class by itself; least of 10 adjusted p-values" in printed
     assert "\tExact test of calibration" in printed
     assert "data:  GaussianNB() (n = 899, m = 10), lens: strong" in printed
     assert "alternative hypothesis: the predictions are not calibrated" in printed
 
 
 def test_demo_says_what_comes_next(printed):
-    """It ends with three commands for one's own file."""
+    """It ends with three commands for one's own file; no line is wider than a terminal."""
     commands = ["test", "report", "compare"]
     last = [f"    caltest {name} predictions.csv --label y --probs p_" for name in commands]
     assert printed.splitlines()[-3:] == last
-
-
-def test_demo_fits_80_columns(printed):
-    """No line is wider than a terminal."""
     assert max(map(len, printed.expandtabs().splitlines())) <= 80
 
 

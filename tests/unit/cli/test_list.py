@@ -15,14 +15,17 @@ REGISTRIES = {
 }
 
 
-def test_list_shows_every_key_and_title(caltest):
-    """All registries are there, each entry with its one line."""
+def test_list_shows_every_key_and_title(caltest, tmp_path):
+    """Each entry with its one line, no line wider than a terminal, in a file too."""
     finished = caltest("list")
     assert (finished.status, finished.err) == (0, "")
     words = " ".join(finished.out.split())
     for registry in REGISTRIES.values():
         for key, entry in registry.items():
             assert f"{key}: {entry.title}" in words
+    assert max(map(len, caltest("list").out.expandtabs().splitlines())) <= 80
+    assert caltest("list", "nulls", "-o", tmp_path / "nulls.txt") == (0, "", "")
+    assert (tmp_path / "nulls.txt").read_text(encoding="utf-8") == caltest("list", "nulls").out
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)
@@ -31,11 +34,6 @@ def test_list_of_one_kind(caltest, kind):
     finished = caltest("list", kind)
     assert finished.out.count("\t") == 1
     assert all(f"{key}: " in finished.out for key in REGISTRIES[kind])
-
-
-def test_list_fits_80_columns(caltest):
-    """No line is wider than a terminal."""
-    assert max(map(len, caltest("list").out.expandtabs().splitlines())) <= 80
 
 
 def test_list_of_one_entry_shows_its_options(caltest):
@@ -64,11 +62,6 @@ def test_list_of_every_entry_has_its_options(caltest, kind):
         for name in completion.options_of(kind, key):
             assert f"{name}:" in finished.out
     assert "--set kernel.metric:" in caltest("list", "kernels", "gaussian").out
-
-
-def test_list_goes_to_a_file(caltest, tmp_path):
-    assert caltest("list", "nulls", "-o", tmp_path / "nulls.txt") == (0, "", "")
-    assert (tmp_path / "nulls.txt").read_text(encoding="utf-8") == caltest("list", "nulls").out
 
 
 def test_list_names_a_near_miss(refused):

@@ -10,19 +10,11 @@ import pytest
 from caltest.cli import options
 
 
-def test_names_are_split_at_commas():
-    """Blanks around names and empty names are dropped."""
+def test_keys_are_split_at_commas_outside_of_brackets():
+    """Blanks and empty names are dropped; options may be repeated."""
     assert options.split("a, b,,c") == ["a", "b", "c"]
     assert options.split(None) is None
-
-
-def test_comma_within_brackets_belongs_to_a_key():
-    """The class "b,c" has a comma in its name."""
     assert options.split("strong,classwise[b,c],top-2") == ["strong", "classwise[b,c]", "top-2"]
-
-
-def test_keys_come_from_repeated_and_joined_values():
-    """--lens a --lens b,c gives three lenses, no --lens the default."""
     assert options.split_keys(["a", "b,c"], "strong") == ["a", "b", "c"]
     assert options.split_keys([], "strong") == options.split_keys(None, "strong") == ["strong"]
 

@@ -299,11 +299,14 @@ def test_uncalibrated_model_is_tested_where_parts_are_too_small():
     assert "squared kernel calibration error" in result.method
 
 
-def test_print_without_tests_has_no_codes_of_pvalues():
+def test_print_has_no_adjustment_or_codes_where_there_is_none():
     result = compare(cv=2, inner_cv=2)
     bare = replace(result, rows=tuple(replace(row, tests=()) for row in result.rows))
     assert "Signif. codes" in str(result)
     assert "Signif. codes" not in str(bare)
+    text = str(compare(correction=None, lens=["confidence", "top-2"], cv=2))
+    assert "adjusted" not in text
+    assert "p (combined, confidence)  p (combined, top-2)" in text
 
 
 def test_difference_of_two_infinite_scores_is_no_number():
@@ -438,13 +441,6 @@ def test_adjustment_is_over_all_rows_and_tests():
         for test in row.tests:
             assert test.adjusted == pytest.approx(min(1.0, 8 * test.pvalue))
     assert compare(correction=None)["vector"].tests[0].adjusted > 0
-
-
-def test_print_has_no_adjustment_where_there_is_none():
-    """And the lens of tests of one key."""
-    text = str(compare(correction=None, lens=["confidence", "top-2"], cv=2))
-    assert "adjusted" not in text
-    assert "p (combined, confidence)  p (combined, top-2)" in text
 
 
 def test_progress_counts_to_the_end():

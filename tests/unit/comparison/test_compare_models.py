@@ -187,8 +187,8 @@ def test_all_models_may_be_predictions():
     assert ct.compare_models(arrays, Y, sample_weight=weight, score="brier", **QUICK) == result
 
 
-def test_infinite_score_has_no_pvalue():
-    """The others are compared, and a note says why."""
+def test_infinite_scores_and_many_classes():
+    """An infinite score has no p-value, many classes have no decomposition."""
     wrong = BINARY.probs.copy()
     wrong[0] = np.eye(2)[1 - Y[0]]
     result = compare({**MODELS, "wrong": wrong})
@@ -196,6 +196,10 @@ def test_infinite_score_has_no_pvalue():
     assert (row.difference, row.stderr, row.pvalue) == (np.inf, None, None)
     assert result["sharp"].difference.pvalue is not None
     assert any("wrong: the score is infinite" in note for note in result.notes)
+    data = generative_model("M1", n=60, m=51, alpha=1.0, rng=1)
+    result = compare({"a": data.probs, "b": (data.probs + 1 / 51) / 2}, data.labels)
+    assert result.decomposed == ""
+    assert "decomposition" not in str(result.summary())
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
@@ -205,14 +209,6 @@ def test_infinite_scores_of_all_leave_nothing_to_flip():
     row = compare({"a": wrong, "b": wrong.copy()})["b"].difference
     assert np.isnan(row.difference)
     assert (row.stderr, row.pvalue, row.adjusted) == (None, None, None)
-
-
-def test_many_classes_have_no_decomposition():
-    """An isotonic fit for each class would be too much to ask of a comparison."""
-    data = generative_model("M1", n=60, m=51, alpha=1.0, rng=1)
-    result = compare({"a": data.probs, "b": (data.probs + 1 / 51) / 2}, data.labels)
-    assert result.decomposed == ""
-    assert "decomposition" not in str(result.summary())
 
 
 @pytest.mark.full

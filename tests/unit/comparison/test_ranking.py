@@ -39,15 +39,11 @@ def test_ranks_do_not_depend_on_the_scale(scale):
     assert np.array_equal(rank_methods(np.array(LOSSES) * scale).ranks, rank_methods(LOSSES).ranks)
 
 
-def test_same_order_everywhere_has_the_least_positive_pvalue():
-    """The statistic is infinite, and the p-value is not 0."""
+def test_ranks_without_a_difference_and_all_alike():
+    """The least positive p-value where the order is the same everywhere; all tied is degenerate."""
     ranking = rank_methods([[1, 2, 3]] * 4)
     assert math.isinf(ranking.statistic)
     assert 0 < ranking.pvalue < 1e-300
-
-
-def test_all_tied_is_degenerate():
-    """Methods that never differ have the p-value 1, with a warning."""
     with pytest.warns(DegenerateDataWarning, match="all methods tie in every data set"):
         ranking = rank_methods(np.ones((3, 4)))
     assert (ranking.statistic, ranking.pvalue, ranking.groups) == (0, 1, ((0, 1, 2, 3),))

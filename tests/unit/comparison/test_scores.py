@@ -39,29 +39,28 @@ def test_score_must_be_proper(score):
         check_score(score)
 
 
-def test_unknown_score_has_a_near_miss():
-    """A misspelled score is answered with the right one."""
+def test_what_is_no_score_is_refused():
+    """The message has the near miss; an error without a meaning is not left out."""
     with pytest.raises(InvalidInput, match="did you mean 'brier'"):
         check_score("brierr")
+    data = generative_model("M2", n=60, m=3, rng=1)
+    with pytest.raises(NotApplicable, match="use lens='confidence'"):
+        reported(data, {"Kuiper": measures.kuiper_error})
+    with pytest.raises(InvalidInput, match="score must be one of"):
+        check_score(np.array(["log-loss", None], dtype=object))
 
 
 def test_standard_error_is_that_of_a_mean():
-    """Without weights the textbook formula; equal weights change nothing."""
+    """Of the rows that have a weight; an infinite difference has none."""
     d = np.random.default_rng(2).normal(size=30)
     mean, error = mean_and_error(d, np.ones(30), np.arange(30))
     assert (mean, error) == pytest.approx((d.mean(), d.std(ddof=1) / math.sqrt(30)))
     assert mean_and_error(d, np.full(30, 7.0), np.arange(30)) == pytest.approx((mean, error))
-
-
-def test_rows_of_weight_0_do_not_count():
     d, weight = np.array([1.0, 3.0, 5.0, np.inf]), np.array([1.0, 2.0, 1.0, 0.0])
     assert mean_and_error(d, weight, np.arange(3)) == pytest.approx(
         mean_and_error(d[:3], weight[:3], np.arange(3))
     )
     assert mean_score(d, weight) == 3.0
-
-
-def test_infinite_difference_has_no_standard_error():
     assert mean_and_error(np.array([0.0, np.inf]), np.ones(2), np.arange(2)) == (math.inf, None)
 
 
@@ -77,16 +76,3 @@ def test_reported_errors_are_those_of_the_measures():
             "MCE": measures.mce(data),
         }
     )
-
-
-def test_error_that_has_no_meaning_is_not_left_out():
-    """A measure of two classes says which lens would help."""
-    data = generative_model("M2", n=60, m=3, rng=1)
-    with pytest.raises(NotApplicable, match="use lens='confidence'"):
-        reported(data, {"Kuiper": measures.kuiper_error})
-
-
-def test_score_is_a_name():
-    """An array is none, nor can it be looked up."""
-    with pytest.raises(InvalidInput, match="score must be one of"):
-        check_score(np.array(["log-loss", None], dtype=object))

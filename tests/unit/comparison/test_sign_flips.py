@@ -23,15 +23,10 @@ def test_sums_are_among_all_that_signs_allow():
     assert np.square((counts - 200) / np.sqrt(200)).sum() < 61.1  # chi^2 of 31 df, 99.9 %
 
 
-def test_columns_share_their_signs():
-    """The sums of a difference are the differences of the sums, over blocks of rows too."""
+def test_sums_share_their_signs_and_have_mean_0():
     values = np.random.default_rng(0).normal(size=(ROWS + 5, 2))
     whole = sums(np.column_stack([values, values[:, 0] - values[:, 1]]), 70)
     assert whole[:, 2] == pytest.approx(whole[:, 0] - whole[:, 1], abs=1e-9)
-
-
-def test_sums_have_mean_0_and_the_variance_of_independent_signs():
-    """The variance is the sum of squares."""
     values = np.random.default_rng(1).normal(size=(40, 1))
     drawn = sums(values, 5000)
     assert abs(drawn.mean()) < 4 * drawn.std() / np.sqrt(5000)

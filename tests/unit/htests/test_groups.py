@@ -341,23 +341,12 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shops(20, off=0.6)[:6000].write_parquet("part-0.parquet")
     shops(20, off=0.6)[6000:].write_parquet("part-1.parquet")
-    words = (
-        "test",
-        "part-*.parquet",
-        "--label",
-        "y",
-        "--probs",
-        "p",
-        "--by",
-        "shop",
-        "--test",
-        "ks",
-    )
-    more = ("--engine", "cells", "--seed", "1", "--level", "0.05", "--quiet")
-    assert command([*words, *more]) == 0
+    typed = "test part-*.parquet --label y --probs p --by shop --test ks --engine cells --seed 1"
+    words = [*typed.split(), "--level", "0.05", "--quiet"]
+    assert command(words) == 0
     text = capsys.readouterr().out.replace("\n", " ")
     assert "in 1 of 600 groups. Worst is group 17. P(1) at least" in text
-    assert command([*words, *more, "--format", "csv", "--fail"]) == 1
+    assert command([*words, "--format", "csv", "--fail"]) == 1
     assert capsys.readouterr().out.startswith("shop,n,predicted")
 
 

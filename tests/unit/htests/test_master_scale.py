@@ -117,23 +117,19 @@ def test_portfolio_is_tested_as_its_rows_are():
     assert z.pvalue == pytest.approx(2 * stats.norm.sf(abs(z.statistic)), rel=1e-9)
 
 
-def test_portfolio_tests_are_chosen_by_name():
+def test_portfolio_tests_are_chosen_by_name_and_have_the_level():
     assert run(portfolio=()).omnibus == ()
     for one in (["spiegelhalter"], "spiegelhalter"):
         assert [test.test for test in run(portfolio=one).omnibus] == ["spiegelhalter"]
+    table = run(level=0.05)
+    assert table.rejected.tolist() == (table.adjusted <= 0.05).tolist()
+    assert table.omnibus[0].rejected
 
 
 def test_correlation_reaches_the_factor_model_only():
     low, high = (run(test=TESTS, correlation=c).pvalues.reshape(5, 4) for c in (0.01, "corporate"))
     np.testing.assert_array_equal(low[:, :3], high[:, :3])
     assert (low[2:, 3] < high[2:, 3]).all()
-
-
-def test_level_gives_verdicts():
-    """By adjusted p-values; the portfolio has the level too."""
-    table = run(level=0.05)
-    assert table.rejected.tolist() == (table.adjusted <= 0.05).tolist()
-    assert table.omnibus[0].rejected
 
 
 def test_table_travels():

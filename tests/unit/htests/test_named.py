@@ -16,37 +16,22 @@ from caltest.measures import (
     SKCE,
     calibration_intercept,
     calibration_slope,
-    classwise_ece,
     confidence_band_curve,
-    ece,
     skce,
     smooth_ece,
 )
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
-from caltest.measures.smooth.ici import Emax
 from caltest.units import RowUnits
 
 TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})
 
 
 def test_options_are_those_of_the_measure_that_are_not_fixed():
-    """What the name stands for cannot be given again."""
+    """A test takes its own and leaves the others; what no test takes is refused with a list."""
     assert TEST.options == ("block_size", "kernel")
-
-
-def test_with_options_takes_its_own_and_leaves_the_others():
-    """An option of another test in the same call is no business of this one."""
     measure = TEST.with_options({"block_size": 5, "bins": 10})
     assert measure == SKCE(estimator="block", block_size=5)
-
-
-def test_check_options_accepts_what_one_of_the_tests_takes():
-    """Several tests share the options of a call."""
     check_options({"five": TEST, "any": NamedTest("skce", SKCE)}, {"estimator": "biased"})
-
-
-def test_check_options_refuses_what_no_test_takes():
-    """The message lists what can be given."""
     with pytest.raises(InvalidInput, match=r"got 'estimator'; use block_size, kernel"):
         check_options({"five": TEST}, {"estimator": "biased"})
 
@@ -89,23 +74,6 @@ def test_key_and_measure_are_the_same_test(predictions):
 # ---- ece -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("test", "lens", "measure"),
-    [("ece", "confidence", ece), ("classwise-ece", "strong", classwise_ece)],
-)
-def test_ten_thousand_resamples_give_the_pvalues_of_kull(test, lens, measure):
-    """The part of the errors of redrawn labels that are as large; theirs has no + 1."""
-    data = ct.datasets.generative_model("M2", n=200, m=4, pi=0.05, rng=0)
-    settings = {"test": test, "lens": lens, "n_resamples": 10_000, "rng": 0}
-    result = ct.test_calibration(None, data, **settings)
-    assert result.statistic == pytest.approx(measure(data, lens=lens), rel=1e-12)
-    theirs = np.mean(result.null_distribution >= result.statistic - 1e-12)
-    assert result.pvalue == pytest.approx(theirs, abs=1e-4)
-    simulated = [measure(data.simulate(seed), lens=lens) for seed in range(400)]
-    mine = np.mean(np.array(simulated) >= result.statistic)
-    assert result.pvalue == pytest.approx(mine, abs=4 * np.sqrt(0.25 / 400))
-
-
 def test_consistency_null_is_there_on_request():
     """And says what is wrong with it."""
     data = ct.datasets.generative_model("M1", n=100, m=2, rng=0)
@@ -114,22 +82,6 @@ def test_consistency_null_is_there_on_request():
 
 
 # ---- brier ---------------------------------------------------------------------------------------
-
-SCORES = ["brier", "log-loss"]
-
-
-@pytest.mark.parametrize("test", SCORES)
-def test_too_good_and_too_bad_are_both_rejected(test):
-    """A score far below its mean under calibration speaks against calibration too."""
-    for share in (1.0, 0.4):
-        data = Predictions(np.full(200, 0.7), np.arange(200) < 200 * share)
-        assert calibration_test(None, data, test=test, rng=0).pvalue == 0.002
-
-
-@pytest.mark.parametrize("test", SCORES)
-def test_score_at_its_mean_has_a_large_p_value(test):
-    data = Predictions(np.full(200, 0.7), np.arange(200) % 10 < 7)
-    assert calibration_test(None, data, test=test, rng=0).pvalue > 0.8
 
 
 @pytest.mark.parametrize("m", [2, 4])
@@ -143,44 +95,11 @@ def test_exact_p_value_is_that_of_spiegelhalter(m):
 # ---- log loss ------------------------------------------------------------------------------------
 
 
-def test_impossible_label_has_the_smallest_p_value():
-    """Infinite where redrawn labels are finite: 2 / (B + 1), with a warning."""
-    data = Predictions([0.0, 0.5, 0.5, 0.5], [1, 0, 1, 1])
-    with pytest.warns(DegenerateDataWarning, match="log loss is infinite"):
-        result = calibration_test(None, data, test="log-loss", rng=0)
-    assert result.estimate == math.inf
-    assert result.pvalue == 0.002
-
-
 def test_clipped_log_loss_is_finite():
     data = Predictions([0.0, 0.5, 0.5, 0.5], [1, 0, 1, 1])
     result = calibration_test(None, data, test="log-loss", eps=1e-15, rng=0)
     assert math.isfinite(result.estimate)
     assert result.pvalue == 0.002
-
-
-# ---- spiegelhalter -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("null", ["exact", "asymptotic"])
-@pytest.mark.parametrize("share", [1.0, 0.4], ids=["underconfident", "overconfident"])
-def test_both_sides_are_rejected(null, share):
-    """MAPIE's is one-sided: an underconfident z of -25 has p = 1 there."""
-    data = Predictions(np.full(1500, 0.7), np.arange(1500) < 1500 * share)
-    result = calibration_test(None, data, test="spiegelhalter", null=null, rng=0)
-    assert abs(result.statistic) > 25 - 1e-9 or share < 1
-    assert 0 < result.pvalue < 0.01
-
-
-def test_certain_predictions_do_not_overflow():
-    """With some of 0 and 1, they have no part in the variance; with all, only the exact null."""
-    some = Predictions([0.0, 1.0, 0.3, 0.8], [0, 1, 1, 1])
-    assert 0 < calibration_test(None, some, test="spiegelhalter", null="asymptotic").pvalue <= 1
-    every = Predictions([0.0, 1.0, 1.0], [0, 1, 0])
-    with pytest.warns(DegenerateDataWarning, match="no variance under calibration"):
-        assert calibration_test(None, every, test="spiegelhalter", rng=0).pvalue == 0.002
-    with pytest.raises(NotApplicable, match="no variance under calibration"):
-        calibration_test(None, every, test="spiegelhalter", null="asymptotic")
 
 
 # ---- le cessie -----------------------------------------------------------------------------------
@@ -219,13 +138,10 @@ def test_degrees_of_freedom_are_printed_and_used(m, groups, internal):
 
 
 def test_sparse_groups_are_noted():
-    """Expected counts below 5 and below 1."""
+    """Expected counts below 5 and below 1; groups without degrees of freedom are refused."""
     data = Predictions(np.linspace(0.001, 0.02, 500), np.arange(500) % 100 == 0)
     notes = run(data, null="asymptotic").notes
     assert any("10 of 20 expected counts are below 5, and 10 below 1" in note for note in notes)
-
-
-def test_groups_without_degrees_of_freedom_are_refused():
     data = generative_model("M1", n=100, m=2, rng=0)
     with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
         run(data, null="asymptotic", groups=2, internal=True)
@@ -300,26 +216,6 @@ def test_scaled_has_the_same_exact_p_value(test):
     assert plain.pvalue == scaled.pvalue
 
 
-# ---- ici -----------------------------------------------------------------------------------------
-
-
-def test_span_is_printed():
-    data = generative_model("M1", n=100, m=2, rng=0)
-    result = calibration_test(None, data, test="ici", span=0.5, rng=0)
-    assert result.parameters == {"smoother": "loess of degree 1", "span": 0.5}
-    assert "span = 0.5" in str(result)
-
-
-@pytest.mark.parametrize("test", ["ici", Emax()], ids=["ici", "Emax"])
-@pytest.mark.parametrize("n", [500, 20_000])
-def test_overconfident_predictions_are_rejected(test, n):
-    """By the matrix of rows, and by moments."""
-    rng = np.random.default_rng(0)
-    p = rng.random(n)
-    data = Predictions(p, rng.random(n) < 0.5 + 0.5 * (p - 0.5))
-    assert calibration_test(None, data, test=test, rng=0, n_resamples=99).pvalue <= 0.02
-
-
 # ---- smooth ece ----------------------------------------------------------------------------------
 
 
@@ -338,20 +234,6 @@ def test_labels_that_mirror_each_other_are_ties():
     assert result.pvalue == pytest.approx(2 * (1 + 10 + 45 + 120) / 1024, abs=0.05)
 
 
-# ---- corp ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("score", ["brier", "log-loss"])
-def test_corp_rejects_predictions_that_are_too_extreme(score):
-    rng = np.random.default_rng(0)
-    z = rng.normal(0, 1.5, 500)
-    labels = (rng.random(500) < 1 / (1 + np.exp(-z))).astype(int)
-    data = Predictions(1 / (1 + np.exp(-2 * z)), labels)
-    result = calibration_test(None, data, test="corp", score=score, rng=0)
-    assert result.pvalue == 0.001
-    assert result.statistic_name == "MCB"
-
-
 # ---- confidence band -----------------------------------------------------------------------------
 
 
@@ -362,48 +244,6 @@ def test_default_null_inverts_the_band():
     assert REGISTRY["confidence-band"].default_null == result.null == "closed-form"
     assert result.pvalue == pytest.approx(confidence_band_curve(data).pvalue, rel=1e-12)
     assert result.n_resamples is None
-
-
-def test_exact_null_has_more_power():
-    """Error probabilities of all blocks add up to far more than that of their union."""
-    rng = np.random.default_rng(0)
-    x = rng.random(300)
-    data = Predictions(x, (rng.random(300) < x**1.8).astype(int))
-    closed, exact = (
-        calibration_test(None, data, test="confidence-band", null=null, rng=0).pvalue
-        for null in ("closed-form", "exact")
-    )
-    assert exact < 0.01 < closed
-
-
-def test_print_names_the_method():
-    rng = np.random.default_rng(0)
-    data = Predictions(rng.random(3000), rng.integers(2, size=3000))
-    result = calibration_test(None, data, test="confidence-band")
-    assert result.parameters == {"method": "round", "digits": 3}
-    assert "any non-decreasing P" in str(result)
-
-
-# ---- calibration belt ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("null", ["exact", "asymptotic"])
-@pytest.mark.parametrize("power", [0.5, 2.0], ids=["too low", "too high"])
-def test_both_directions_are_rejected(null, power):
-    p = np.random.default_rng(0).random(1000)
-    labels = (np.random.default_rng(1).random(1000) < p**power).astype(int)
-    result = calibration_test(
-        None, Predictions(p, labels), test="calibration-belt", null=null, rng=0
-    )
-    assert result.pvalue <= 0.001
-
-
-def test_print_holds_the_degree():
-    data = generative_model("M1", n=200, m=2, rng=1)
-    result = calibration_test(None, data, test="calibration-belt", null="asymptotic")
-    assert result.parameters["degree"] in {1, 2, 3, 4}
-    assert "GiViTI calibration belt" in str(result)
-    assert "given the selected degree" in str(result)
 
 
 # ---- cox -----------------------------------------------------------------------------------------

@@ -159,16 +159,12 @@ def test_lens_does_not_change_the_number_of_classes_shown(predictions):
 # ---- seeds and progress -------------------------------------------------------------------------
 
 
-def test_no_seed_gives_one_that_repeats_the_test(predictions):
+def test_seed_repeats_the_test_and_a_generator_is_advanced(predictions):
     """Without rng the result holds a fresh seed."""
     first, second = run(predictions, rng=None), run(predictions, rng=None)
     assert first.seed != second.seed
     again = run(predictions, rng=first.seed)
     np.testing.assert_array_equal(again.null_distribution, first.null_distribution)
-
-
-def test_generator_is_advanced(predictions):
-    """Two calls with one generator have different seeds, and a new one repeats both."""
     seeds = []
     for _ in range(2):
         rng = np.random.default_rng(3)
@@ -222,17 +218,13 @@ def test_what_the_default_has_stays_with_it(options):
 
 
 def test_degenerate_data_warn_where_the_caller_stands():
-    """The warning names the line of the call, and the result keeps it as a note."""
+    """Of a test, whose result keeps it as a note, and of a measure."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal") as caught:
         result = calibration_test(
             [[0.5, 0.5]] * 4, [0, 0, 1, 1], test="skce", n_resamples=19, rng=0
         )
     assert caught[0].filename == __file__
     assert "all predictions are equal" in result.notes[-1]
-
-
-def test_measure_function_warns_where_the_caller_stands():
-    """So does the value without a test."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal") as caught:
         skce([[0.5, 0.5]] * 4, [0, 0, 1, 1])
     assert caught[0].filename == __file__
@@ -252,9 +244,6 @@ def test_test_asked_for_by_name_that_does_not_apply_is_an_error():
     probs = np.random.default_rng(0).dirichlet(np.ones(3), 6)
     with pytest.raises(NotApplicable, match="one-dimensional"):
         calibration_test(probs, [0, 1, 2] * 2, test=["skce", "ks"], rng=0)
-
-
-def test_single_test_that_does_not_apply_is_an_error():
     with pytest.raises(NotApplicable, match="at least two observations"):
         calibration_test([[0.8, 0.2]], [0], test="skce")
 

@@ -55,15 +55,10 @@ def test_value_of_calibration_is_held_on_either_side(low, high):
 
 
 def test_interval_that_reaches_calibration_says_that_the_test_rejects():
-    """It is conservative there, and the reader should not take it for a contradiction."""
+    """A measure without a value under calibration is left alone."""
     ends = Ends(0.5, 1.5, 0.8, "")
     found = agreed(ends, CalibrationSlope(), Exact(0.01, 0.8, None))
     assert found.notes == (REJECTED.format(p=0.01, value=1.0),)
-
-
-def test_measure_without_such_a_value_is_left_alone():
-    """The mean confidence of wrong predictions depends on all of them."""
-    ends = Ends(0.5, 1.5, 0.8, "")
     assert agreed(ends, Overconfidence(), Exact(0.5, 0.8, None)) == ends
 
 

@@ -63,11 +63,8 @@ def test_default_method_of_measures_without_a_test():
 
 
 def test_method_without_meaning_names_the_others():
-    """Neighbours are paired: rows cannot be drawn with replacement."""
+    """And a misspelt one the near miss."""
     with pytest.raises(NotApplicable, match=r"'bca' has no meaning .* use one of 'block'"):
         choose(SKCE(estimator="linear"), "bca")
-
-
-def test_misspelt_method_is_an_error():
     with pytest.raises(InvalidInput, match="method must be one of 'u-statistic', 'block'"):
         choose(SKCE(), "normal")

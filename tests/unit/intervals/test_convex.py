@@ -111,15 +111,10 @@ def test_ends_of_the_ucme_are_squares():
     assert FIXED in found.notes
 
 
-def test_gaps_that_do_not_vary_have_no_interval():
-    """Equal rows are the same however they are drawn."""
+def test_gaps_without_variance_and_few_rows_have_no_interval():
     same = Predictions(np.full((10, 2), 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="gaps that vary between rows"):
         convex.compute(ECE(), same, *OPTIONS)
-
-
-def test_few_rows_have_no_bootstrap():
-    """Four rows cannot show how the rows vary."""
     data = generative_model("M2", n=4, m=2, rng=1)
     with pytest.raises(NotApplicable, match="at least 5 observations, and there are 4"):
         convex.compute(ECE(), data, *OPTIONS)

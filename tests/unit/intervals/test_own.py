@@ -58,29 +58,21 @@ def test_upper_end_without_a_default_is_that_of_the_beta_law():
 
 
 def test_correlation_makes_the_interval_wider():
-    """A year tells less about the rate; without correlation it is the binomial one."""
+    """Its ends are those that the test does not reject."""
     one, two = (Vasicek(correlation=c).own_interval(grade(7), **OPTIONS) for c in (0.0, 0.2))
     binomial = Binomial().own_interval(grade(7), **OPTIONS)
     assert (one.low, one.high) == (binomial.low, binomial.high)
     assert two.low < one.low < one.high < two.high
-
-
-def test_ends_of_correlated_defaults_are_those_that_the_test_does_not_reject():
-    """The tails there are 5 % each."""
     measure = Vasicek(correlation=0.2)
     found = measure.own_interval(grade(7), **OPTIONS)
     tails = measure.tails(7, 50, found.low)[0], measure.tails(7, 50, found.high)[1]
     assert tails == pytest.approx((0.05, 0.05), rel=1e-8)
 
 
-def test_weights_are_not_counted():
-    """Defaults are counted, and weights are not."""
+def test_weights_are_refused_and_few_defaults_noted():
     data = Predictions(np.full(5, 0.1), [0, 1, 0, 0, 0], sample_weight=np.arange(1.0, 6.0))
     with pytest.raises(NotApplicable, match="its null distribution takes no weights"):
         Binomial().own_interval(data, **OPTIONS)
-
-
-def test_normal_law_of_few_defaults_says_so():
     notes = [Normal().own_interval(grade(d), **OPTIONS).notes for d in (7, 15)]
     assert notes == [(SHORT,), ()]
     assert not Binomial().own_interval(grade(7), **OPTIONS).notes
@@ -167,14 +159,11 @@ def test_intercept_without_events_has_an_upper_end():
 
 
 def test_unit_of_the_weights_does_not_matter():
-    """They are shares of the sample, not counts; rows of weight 0 do not count."""
+    """Equal ones are none."""
     weights = np.random.default_rng(1).uniform(1.0, 2.0, 80) * (np.arange(80) != 3)
     both = [Predictions(DATA.probs, DATA.labels, sample_weight=weights * c) for c in (1.0, 7.0)]
     one, two = (CalibrationSlope().own_interval(data, **OPTIONS) for data in both)
     assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)
-
-
-def test_equal_weights_are_no_weights():
     data = Predictions(DATA.probs, DATA.labels, sample_weight=np.full(80, 3.0))
     one, two = (CalibrationSlope().own_interval(some, **OPTIONS) for some in (DATA, data))
     assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)

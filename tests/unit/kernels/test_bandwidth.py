@@ -156,12 +156,15 @@ def test_weighted_median_does_not_depend_on_the_order_of_rows_or_classes(metric)
     assert fitted(probs[:, ::-1].copy(), "auto", metric).bandwidth == pytest.approx(value)
 
 
-def test_rows_that_are_certain_or_of_weight_zero_do_not_count():
-    """Their labels say nothing about the error of others."""
+def test_weighted_median_without_distance_gives_way():
+    """To the weighted mean of positive distances; certain rows do not count."""
     probs = binary([0.1, 0.4, 0.8, 0.0, 1.0, 1e-300, 0.3])
     weight = np.array([1, 1, 1, 1, 1, 1, 0.0])
     (scalar,) = FittedKernel(Scaled(Exponential()), probs, weight=weight).scalars
     assert scalar.bandwidth == fitted(probs[:3], "auto").bandwidth
+    scalar = fitted(binary([0.5] * 10 + [0.2, 0.0, 1.0]), "auto")
+    assert scalar.bandwidth == pytest.approx(0.3)
+    assert scalar.rule == "mean of the positive distances, since their weighted median is 0"
 
 
 @pytest.mark.parametrize("tiny", [1e-300, 1e-17])
@@ -171,13 +174,6 @@ def test_bandwidth_of_equal_rows_beside_one_that_is_all_but_certain(tiny):
     assert fitted(probs, "auto").bandwidth == pytest.approx(0.5, rel=1e-12)
     data = ct.Predictions(probs, [0, 1, 0, 1, 0, 1])
     assert 0 < ct.test_calibration(data, test="skce", rng=0).pvalue <= 1
-
-
-def test_weighted_median_of_zero_gives_way_to_the_weighted_mean_of_positive_distances():
-    """Few distinct predictions: 8 of 9 pairs of the ones that vary are ties."""
-    scalar = fitted(binary([0.5] * 10 + [0.2, 0.0, 1.0]), "auto")
-    assert scalar.bandwidth == pytest.approx(0.3)
-    assert scalar.rule == "mean of the positive distances, since their weighted median is 0"
 
 
 @pytest.mark.parametrize("event", [[0.0, 1.0, 1.0], [0.5, 0.0, 1.0]])

@@ -156,16 +156,11 @@ def test_notes_name_kernels_that_may_be_indefinite():
     assert FittedKernel(kernel, predictions(2)).notes == ()
 
 
-def test_equal_predictions_are_degenerate():
-    """The kernel says that it has taken bandwidth 1.0; a given bandwidth needs no remark."""
+def test_equal_predictions_and_other_classes_have_no_distance():
     probs = np.full((3, 2), 0.5)
     (message,) = FittedKernel(Scaled(Exponential()), probs).degenerate
     assert "all predictions are equal" in message
     assert FittedKernel(Scaled(Exponential(1.0)), probs).degenerate == ()
-
-
-def test_logit_distance_needs_two_classes():
-    """The error names the lenses that have them."""
     with pytest.raises(NotApplicable, match="needs two classes, and these predictions have 3"):
         FittedKernel(Scaled(Exponential(metric="logit")), predictions(3))
 

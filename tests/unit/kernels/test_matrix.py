@@ -24,14 +24,10 @@ def written_out(kernel, m=2):
     return [(term.factors, term.matrix.tolist()) for term in kernel.terms(m)]
 
 
-def test_scaled_is_the_identity_by_default():
-    """A scalar kernel alone stands for kappa I, for any number of classes."""
+def test_scaled_keeps_its_matrix():
+    """By default the identity."""
     assert written_out(Scaled(E), 3) == [((E,), np.eye(3).tolist())]
     assert Scaled(E).terms(3)[0].is_identity
-
-
-def test_scaled_keeps_its_matrix():
-    """The term has the matrix that was given, and the given array stays the caller's."""
     given = A.copy()
     kernel = Scaled(E, given)
     given[0, 0] = -100.0

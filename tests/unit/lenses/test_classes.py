@@ -38,8 +38,13 @@ def assert_event(seen, value, happens):
     assert seen.labels.tolist() == happens
 
 
-def test_strong_is_the_predictions(predictions):
+def test_lenses_leave_the_predictions_alone(predictions):
+    """The strong one is the predictions."""
     assert Strong()(predictions) is predictions
+    for lens in (Confidence(), Classwise(0), Grouped([[0, 1]]), TopLabel("bee")):
+        lens(predictions)
+    np.testing.assert_array_equal(predictions.probs, ROWS)
+    assert predictions.labels.tolist() == [1, 2, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -110,21 +115,10 @@ def test_custom_takes_what_the_function_returns(predictions):
     assert seen.source == "a model"
 
 
-def test_lenses_leave_the_predictions_alone(predictions):
-    for lens in (Confidence(), Classwise(0), Grouped([[0, 1]]), TopLabel("bee")):
-        lens(predictions)
-    np.testing.assert_array_equal(predictions.probs, ROWS)
-    assert predictions.labels.tolist() == [1, 2, 2, 0]
-
-
-def test_top_rank_1_is_confidence(predictions):
+def test_top_rank_1_is_confidence_and_within_top_never_exceeds_one(predictions):
     first, confidence = TopRank(1)(predictions), Confidence()(predictions)
     np.testing.assert_array_equal(first.probs, confidence.probs)
     np.testing.assert_array_equal(first.labels, confidence.labels)
-
-
-def test_within_top_never_exceeds_one():
-    """Ten tenths, of which nine are summed in floating point, stay below 1."""
     rows = np.full((1, 10), 0.1)
     rows[0, 0] = 1 - 9 * 0.1
     seen = WithinTop(9)(Predictions(rows, [0], renormalize=True))

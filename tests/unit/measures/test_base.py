@@ -24,12 +24,6 @@ def test_pvalue_of_an_outcome_is_never_zero():
     assert replace(outcome, pvalue=0.25).pvalue == 0.25
 
 
-@pytest.mark.parametrize("key", REGISTRY)
-def test_measure_says_which_values_speak_against_calibration(key):
-    """Large ones, or large and small ones."""
-    assert REGISTRY[key]().alternative in {"greater", "two-sided"}
-
-
 @pytest.mark.parametrize("ask", ["limit", "closed_form", "concentration_bound"])
 def test_measure_without_a_capability_says_what_to_use(ask):
     """The ECE has neither a limit, nor a formula, nor an inequality."""

@@ -70,19 +70,6 @@ def test_callable_holds_its_level(n, sets):
     assert rejected <= binom.isf(1e-3, sets, 0.05)
 
 
-@pytest.mark.full
-def test_callable_finds_what_its_statistic_finds():
-    """The gap has the power of the test of calibration in the large."""
-    rng, found = np.random.default_rng(1), np.zeros(2)
-    for _ in range(100):
-        p = rng.beta(1, 1, 60)
-        y = rng.random(60) < p**1.6
-        tests = (gap, "calibration-in-the-large")
-        found += [ct.test_calibration(p, y, test=t, **SETTINGS).pvalue <= 0.05 for t in tests]
-    assert found[0] >= found[1] - 10
-    assert found[1] >= 30
-
-
 @pytest.mark.parametrize("factor", [1e-30, 1.0, 1e30])
 def test_pvalue_does_not_depend_on_the_unit_of_a_callable(factor):
     """Values of any size are told apart; only rounding makes ties."""

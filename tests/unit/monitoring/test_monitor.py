@@ -452,9 +452,16 @@ def test_names_and_options_are_checked():
 
 
 def test_state_stays_small():
-    """Less than a megabyte for ten classes, however many rows."""
+    """Of groups too."""
     probs, labels = rows(70_000, 10)
     assert len(ct.monitor().update(probs, labels).to_json()) < 1_000_000
+    probs, labels = rows(70_000, 2)
+    watch = ct.monitor(groups=list(range(50)))
+    watch.update(probs, labels, groups=np.arange(70_000) % 50)
+    text = watch.to_json()
+    assert len(text) < 1_000_000
+    assert ct.Monitor.from_json(text).to_json() == text
+    assert watch.path["row"].size > 500
 
 
 @pytest.mark.full
@@ -469,17 +476,6 @@ def test_state_of_many_classes_and_groups_stays_small():
     for one in (watch, again):
         one.update(probs, labels, groups=np.arange(7_000) % 49)
     assert again.to_json() == watch.to_json()
-
-
-def test_state_of_groups_stays_small():
-    """Less than a megabyte for fifty groups; the path is that of all rows."""
-    probs, labels = rows(70_000, 2)
-    watch = ct.monitor(groups=list(range(50)))
-    watch.update(probs, labels, groups=np.arange(70_000) % 50)
-    text = watch.to_json()
-    assert len(text) < 1_000_000
-    assert ct.Monitor.from_json(text).to_json() == text
-    assert watch.path["row"].size > 500
 
 
 def test_words_of_the_findings():
@@ -530,25 +526,20 @@ def test_names_are_known_again_after_json(names):
     assert [again._streams[code].n for code in (0, 1)] == [2, 2]
 
 
-def test_groups_and_ids_are_names():
-    """A mapping or a list names none."""
+def test_groups_ids_and_classes_are_names():
     with pytest.raises(InvalidInput, match="groups must be names"):
         ct.monitor(groups={})
     with pytest.raises(InvalidInput, match="ids must be names"):
         ct.monitor().update([0.5], None, ids=[{"a": 1}])
+    for classes in ([[0], [1, 2]], 5):
+        with pytest.raises(InvalidInput, match="classes must be"):
+            ct.monitor(classes=classes)
 
 
 def test_schema_of_a_state_is_text():
     values = ct.monitor().to_dict() | {"schema": []}
     with pytest.raises(InvalidInput, match="schema"):
         ct.Monitor.from_dict(values)
-
-
-def test_classes_of_a_monitor_are_names():
-    """Lists of unequal length are none, nor is a number."""
-    for classes in ([[0], [1, 2]], 5):
-        with pytest.raises(InvalidInput, match="classes must be"):
-            ct.monitor(classes=classes)
 
 
 def test_smallest_level_and_longest_memory_have_sequences():

@@ -64,18 +64,12 @@ def law(values, weights, alternative="greater", observed=0.0):
     return Replicates(np.append(observed, values), 1.0, alternative, np.append(0.0, weights))
 
 
-def test_pvalue_is_the_probability_of_values_at_least_as_large():
+def test_pvalue_of_listed_values_is_their_probability():
+    """Of values as large, or twice the smaller tail; values apart by rounding are ties."""
     found = law([3, 1, 2, 2], [0.1, 0.4, 0.2, 0.3]).pvalues(np.array([1.0, 2.0, 2.5, 3.0, 4.0]))
     np.testing.assert_allclose(found, [1.0, 0.6, 0.1, 0.1, 0.0], atol=1e-15)
-
-
-def test_two_sided_pvalue_is_twice_the_smaller_tail():
     found = law([1, 2, 3], [0.2, 0.5, 0.3], "two-sided").pvalues(np.array([1.0, 2.0, 3.0]))
     np.testing.assert_allclose(found, [0.4, 1.0, 0.6], atol=1e-15)
-
-
-def test_values_apart_by_rounding_are_ties():
-    """Within 100 eps of the scale, and infinite values tie with infinite ones."""
     found = law([1.0, 1.0 + 1e-15, np.inf], [0.5, 0.25, 0.25]).pvalues(np.array([1.0, np.inf]))
     np.testing.assert_allclose(found, [1.0, 0.25], atol=1e-15)
 

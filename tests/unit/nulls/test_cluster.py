@@ -276,11 +276,16 @@ def test_design_effect_of_copies():
     assert found["correlation within"] == pytest.approx(1)
 
 
-def test_another_null_says_that_it_takes_rows_as_independent():
-    """A warning in the notes, and the design effect."""
+def test_null_of_clusters_needs_several_and_is_asked_for():
+    """Another null says that it takes rows as independent."""
     result = ct.test_calibration(None, dependent(), test="brier", null="exact", rng=0)
     assert "treated as independent" in str(result).replace("\n    ", " ")
     assert result.parameters["design effect"] > 1
+    p = dependent()
+    with pytest.raises(NotApplicable, match="all rows are of one cluster"):
+        ct.test_calibration(p.probs, p.labels, cluster=np.zeros(p.n, int), rng=0)
+    with pytest.raises(NotApplicable, match=r"pass cluster=, or time= and lag=; .*'exact'"):
+        ct.test_calibration(p.probs, p.labels, test="brier", null="cluster", rng=0)
 
 
 @pytest.mark.parametrize("key", ["t-cal", "smooth-ece", "le-cessie-van-houwelingen", "ici"])
@@ -288,20 +293,6 @@ def test_test_without_residual_sums_names_others(key):
     """The message lists the tests that have this null."""
     with pytest.raises(NotApplicable, match=r"rows that depend on each other; use .*'brier'"):
         ct.test_calibration(None, dependent(), test=key, rng=0)
-
-
-def test_one_cluster_is_refused():
-    """There is nothing to compare it with."""
-    p = dependent()
-    with pytest.raises(NotApplicable, match="all rows are of one cluster"):
-        ct.test_calibration(p.probs, p.labels, cluster=np.zeros(p.n, int), rng=0)
-
-
-def test_null_needs_clusters():
-    """It says how they are given, and what else there is."""
-    p = dependent()
-    with pytest.raises(NotApplicable, match=r"pass cluster=, or time= and lag=; .*'exact'"):
-        ct.test_calibration(p.probs, p.labels, test="brier", null="cluster", rng=0)
 
 
 @pytest.mark.parametrize("test", ["skce", "debiased-ece", "ks"])

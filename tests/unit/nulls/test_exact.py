@@ -101,24 +101,16 @@ def test_rule_stops_where_the_decision_is_clear(every, drawn, pvalue):
 
 
 def test_rule_asks_for_more_before():
-    """Neither 99 of 1000 nor 19 of 5000 decide."""
+    """Where the decision is not clear, for two sides, and for a smaller level."""
     rule = StoppingRule(level=0.05)
     assert rule.stop(np.repeat(np.arange(100), 10)[:1000]) is None
     assert rule.stop(np.minimum(np.arange(5000), FEW - 1)) is None
     assert rule.stop(np.minimum(np.arange(5000), FEW)) is not None
-
-
-def test_rule_of_a_two_sided_test_doubles_the_tail_and_its_resamples():
-    """The p-value is at the level where a tail is at half of it."""
     one, two = StoppingRule(0.05), StoppingRule(0.05, sides=2)
     extreme = np.arange(1, 10**5 + 1) // 40
     assert (one.first, two.first) == (2000, 4000)
     assert two.stop(extreme).pvalue == 2 * CLEAR / (40 * CLEAR)
     assert one.stop(extreme).pvalue == 51 / 2001
-
-
-def test_smaller_level_is_decided_by_more_resamples():
-    """One in 400 is far below 5 %, and not below 0.1 %."""
     extreme = np.arange(1, 10**6 + 1) // 400
     assert StoppingRule(0.05).stop(extreme).drawn == 400 * FEW
     assert StoppingRule(0.001).stop(extreme).drawn == 400 * CLEAR

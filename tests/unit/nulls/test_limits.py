@@ -103,38 +103,29 @@ def test_bound_does_not_depend_on_the_scale_of_the_kernel(estimator, size, outco
     assert pvalues[0] == pytest.approx(pvalues[1], rel=1e-9)
 
 
-def test_bound_says_what_it_is(outcome_of):
-    """The law names the bound of |h|, the notes say that it holds for every model."""
+def test_bound_says_what_it_is_and_uses_the_tightest_norm(outcome_of):
     outcome = outcome_of("distribution-free", SKCE(), generative_model("M1", n=20, m=3, rng=0))
     assert outcome.null_text == "concentration inequality with |h| <= 2"
     assert outcome.notes[-1] == "the p-value is an upper bound that holds for every model"
     assert outcome.distribution is None
-
-
-def test_bound_of_the_biased_estimator_needs_a_psd_kernel(outcome_of):
-    """Theorem 2 is about a norm in a Hilbert space; the unbiased bound needs none."""
-    predictions = generative_model("M1", n=20, m=3, rng=0)
-    kernel = Gaussian(metric="tv")
-    with pytest.raises(NotApplicable, match="Gaussian of total variation need not be for m = 3"):
-        outcome_of("distribution-free", SKCE(estimator="biased", kernel=kernel), predictions)
-    assert outcome_of("distribution-free", SKCE(kernel=kernel), predictions).pvalue <= 1
-
-
-def test_bound_of_a_zero_kernel_is_not_applicable(outcome_of):
-    kernel = Scaled(Exponential(), np.zeros((3, 3)))
-    with pytest.raises(NotApplicable, match="the kernel is zero"):
-        outcome_of(
-            "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
-        )
-
-
-def test_bound_uses_the_tightest_norm(outcome_of):
-    """A diagonal of kernels has B = 2 as each of them has."""
     kernel = Diagonal([Exponential(), Gaussian(), Exponential(0.3)])
     outcome = outcome_of(
         "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
     )
     assert outcome.null_text == "concentration inequality with |h| <= 2"
+
+
+def test_bound_needs_a_kernel_that_is_psd_and_not_zero(outcome_of):
+    predictions = generative_model("M1", n=20, m=3, rng=0)
+    kernel = Gaussian(metric="tv")
+    with pytest.raises(NotApplicable, match="Gaussian of total variation need not be for m = 3"):
+        outcome_of("distribution-free", SKCE(estimator="biased", kernel=kernel), predictions)
+    assert outcome_of("distribution-free", SKCE(kernel=kernel), predictions).pvalue <= 1
+    kernel = Scaled(Exponential(), np.zeros((3, 3)))
+    with pytest.raises(NotApplicable, match="the kernel is zero"):
+        outcome_of(
+            "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
+        )
 
 
 def test_closed_form_is_what_the_measure_says(outcome_of):

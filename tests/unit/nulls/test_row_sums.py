@@ -125,15 +125,11 @@ def test_small_pvalue_has_its_digits():
 
 
 def test_sum_of_few_rows_is_convolved():
-    """A log loss that is mostly that of one tiny probability; the note says so."""
+    """One of too few for either carries a note."""
     rare = Predictions(np.append(risks().probs[:, 1], 1e-9), np.append(risks().labels, 1))
     result = ct.test_calibration(rare, test="log-loss", null="saddlepoint")
     assert "few rows make up the sum: its terms are convolved" in result.notes[0]
     assert not ct.test_calibration(risks(), test="log-loss", null="saddlepoint").notes
-
-
-def test_sum_of_too_few_rows_for_either_carries_a_note():
-    """Five events among 20,000 rows: steps of the distribution that no lattice here is fine for."""
     event = np.random.default_rng(1).uniform(1e-4, 3e-4, 20_000)
     data = Predictions(event, np.arange(20_000) < 5, classes=[0, 1])
     result = ct.test_calibration(data, test="log-loss", null="saddlepoint")

@@ -124,15 +124,11 @@ def test_illegal_options_are_refused(options, message):
         calibration_test(DATA, **options)
 
 
-def test_constant_residuals_are_not_applicable():
-    """There is no standard error, and no certificate either."""
+def test_constant_residuals_are_not_applicable_and_few_rows_noted():
     data = Predictions(np.zeros(40), np.zeros(40, int))
     for key in ("skce", "debiased-ece", "ks"):
         with pytest.raises(NotApplicable, match="; use more data"):
             calibration_test(data, test=key, tolerance=0.1, equivalence=True)
-
-
-def test_few_rows_carry_a_note():
     few = calibration_test(DATA.subset(np.arange(99)), test="skce", tolerance=0.1)
     assert few.notes == (
         "the limiting distribution holds for large n; with fewer than 100 observations it is rough",

@@ -93,14 +93,10 @@ def test_add_pair_sums_adds_the_sum_over_the_pairs(labels):
     np.testing.assert_allclose(out, expected, rtol=1e-13)
 
 
-def test_brier_table_keeps_digits_of_nearly_certain_predictions():
-    """1 - p = 1e-9 has the score 2e-18, where sum p^2 - 2 p + 1 has no digit left."""
+def test_tables_keep_digits_and_have_mean_zero():
+    """Of nearly certain predictions."""
     probs = np.array([[1 - 1e-9, 1e-9, 0.0]])
     assert brier_table(probs)[0, 0] == pytest.approx(2e-18, rel=1e-6)
-
-
-def test_deviation_table_has_mean_zero():
-    """Half the Brier score less its mean, in exact arithmetic."""
     probs = np.random.default_rng(0).dirichlet(np.ones(3), 5)
     table = deviation_table(probs)
     np.testing.assert_allclose((probs * table).sum(axis=1), 0, atol=1e-16)

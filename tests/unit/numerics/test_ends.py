@@ -11,22 +11,15 @@ def ends_of(values, parts=20):
     return even_ends(values, values, counts.astype(float), parts)
 
 
-def test_ends_are_the_shortest_decimals():
-    """Hundredths where these are between the values, more digits where they are crowded."""
+def test_ends_are_short_and_split_no_ties():
+    """The shortest decimals between values; constants have none."""
     assert ends_of(np.linspace(0.0001, 0.9999, 400), 4).tolist() == [0.25, 0.5, 0.75]
     crowded = ends_of(0.9998 + 1e-6 * (np.arange(100) + 0.5), 2)
     assert crowded.tolist() == [0.99985]
-
-
-def test_ends_never_split_ties_nor_equal_a_value():
-    """Rounded predictions: each end has whole values on both sides."""
     values = np.repeat(np.arange(1, 10) / 10, 50)
     ends = ends_of(values)
     assert len(ends) == 8
     assert not np.isin(ends, values).any()
-
-
-def test_ends_of_constants_and_of_equal_values_up_to_rounding_are_none():
     assert ends_of(np.full(50, 0.3)).size == 0
     assert ends_of(np.repeat([0.3, np.nextafter(0.3, 1)], 50)).size == 0
 

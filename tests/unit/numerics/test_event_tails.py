@@ -33,17 +33,12 @@ def test_equal_probabilities_give_the_binomial():
 
 
 def test_raised_probabilities_have_the_excess():
-    """The smallest become equal, the others stay."""
     raised = FewEvents(PROBS, 0, 3.0).raised()
     assert raised.sum() == pytest.approx(PROBS.sum() + 3.0)
     changed = raised > PROBS
     assert np.ptp(raised[changed]) == 0.0
     assert raised[changed][0] <= PROBS[~changed].min()
     assert FewEvents(PROBS, 0, 25.0).raised().size == 0
-
-
-def test_raised_probabilities_make_few_events_most_likely():
-    """Among random ways to spread the same excess."""
     excess, rng = 4.0, np.random.default_rng(1)
     for seen in range(6):
         largest = FewEvents(PROBS, seen, excess).exact()
@@ -81,10 +76,6 @@ def test_prefix_tail_ends_where_it_may():
     ends = np.arange(30) == 29
     expected = largest_tail(both_sides(PROBS, EVENTS, 3.0))
     assert largest_prefix_tail(PROBS, EVENTS, ends, 3.0) == pytest.approx(expected)
-
-
-def test_impossible_excess_has_no_tail():
-    """More events than rows, and fewer than none."""
     assert largest_tail(both_sides(PROBS, EVENTS, 26.0)) == 0.0
     assert largest_prefix_tail(PROBS, EVENTS, np.ones(30, dtype=bool), 30.0) == 0.0
 
@@ -111,13 +102,10 @@ def by_bin():
         yield labels.size, abs(labels.mean() - event.mean()), ends.max()
 
 
-def test_hidden_part_of_the_debiased_ece_is_that_of_its_worst_bin():
-    """The root of the share of the bin, times what its limits allow beyond its gap."""
+def test_hidden_parts_are_those_of_the_worst_bin():
+    """Of the debiased ECE, and of the MCE up to the farthest gap."""
     expected = max(np.sqrt(n / 60) * (far - gap) for n, gap, far in by_bin())
     assert DebiasedECE(bins=5).unseen_reach(DATA, 0.025) == pytest.approx(expected, rel=1e-9)
-
-
-def test_hidden_part_of_the_mce_reaches_the_farthest_gap():
     farthest = max(far for _, _, far in by_bin())
     measure = MCE(bins=5)
     reach = measure.unseen_reach(DATA, 0.025)
@@ -133,16 +121,12 @@ def test_end_cells_halve_the_rows_from_either_end():
     assert expected == pytest.approx([0.1, 0.3, 1.0, 0.4, 0.7, 1.0])
 
 
-def test_hidden_information_of_one_cell_is_that_of_its_upper_limit():
-    """No event: twice the divergence of the limit from the prediction, less what is seen."""
+def test_hidden_information_of_cells():
+    """That of the upper limit of one cell; a number where rates are right."""
     high = binomtest(0, 20).proportion_ci(0.95).high
     roots = [np.sqrt(2 * entropy([q, 1 - q], [0.02, 0.98])) for q in (high, 0.0)]
     cell = (np.array([0.0]), np.array([0.4]), np.array([20.0]))
     assert hidden_information(*cell, 20, 0.025) == pytest.approx(roots[0] - roots[1], rel=1e-9)
-
-
-def test_hidden_information_where_rates_are_right_is_a_number():
-    """A divergence of 0 may round to less: the mean of 50 probabilities of 0.3 is not 15 of 50."""
     expected = np.cumsum(np.full(50, 0.3))[-1:]
     found = hidden_information(np.array([15.0]), expected, np.array([50.0]), 50, 0.025)
     assert 0 < found < 1

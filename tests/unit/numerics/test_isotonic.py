@@ -26,22 +26,15 @@ def test_pool_steps_equals_scikit_learn(seed):
     np.testing.assert_allclose(fit(score, labels, weight), peer, atol=1e-12)
 
 
-def test_pool_steps_pools_equal_means():
-    """Blocks are maximal: their means strictly increase."""
+def test_pool_steps_by_hand():
+    """Equal means and equal scores are one step, decreasing labels one block."""
     mass, events, last = pool_steps(
         np.array([0, 1, 0, 1, 1], np.uint8), np.ones(5), np.ones(5, np.bool_)
     )
     assert (mass.tolist(), events.tolist(), last.tolist()) == ([1, 2, 2], [0, 1, 2], [0, 2, 4])
-
-
-def test_pool_steps_takes_equal_scores_as_one():
-    """Labels 1, 0 at one score are its mean, in either order."""
     score = np.array([0.2, 0.2, 0.8])
     for labels in ([1, 0, 1], [0, 1, 1]):
         assert fit(score, np.array(labels), np.ones(3)).tolist() == [0.5, 0.5, 1.0]
-
-
-def test_pool_steps_of_decreasing_labels_is_one_block():
     assert fit(np.array([0.1, 0.5, 0.9]), np.array([1, 1, 0]), np.ones(3)).tolist() == [2 / 3] * 3
 
 

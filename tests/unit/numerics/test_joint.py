@@ -41,17 +41,13 @@ def test_scores_do_not_depend_on_the_order_of_the_values():
 
 
 def test_scores_increase_with_the_values():
-    """Ties have equal scores, and an infinite value is beyond every finite one."""
+    """A constant one has the score 0."""
     values = np.append(np.random.default_rng(0).poisson(0.3, 500).astype(float), np.inf)
     order = np.argsort(values)
     found = scores(values)[order]
     assert (np.diff(found) >= 0).all()
     assert (np.diff(found)[np.diff(values[order]) == 0] == 0).all()
     assert found[-1] > found[-2]
-
-
-def test_constant_statistic_has_the_score_zero():
-    """It says nothing; with few values neither."""
     assert (scores(np.ones(50)) == 0).all()
     assert (scores(np.ones(3), two_sided=True) == 0).all()
 

@@ -45,9 +45,13 @@ def test_label_dtype_holds_every_code(m, dtype):
 
 
 def test_hash_is_that_of_splitmix64():
-    """The first number of the generator with the seed 1234567 is that of its reference code."""
+    """Numbers of neighbours are uncorrelated."""
     row, key = row_hashes(np.array([0])), np.array([1234567], dtype=np.uint64)
     assert labels._uniform(row, key)[0, 0] == 6457827717110365317 >> 2
+    keys = np.arange(200, dtype=np.uint64)
+    z = labels._uniform(row_hashes(np.arange(500)), keys) / ALWAYS - 0.5
+    products = (z[:, 1:] * z[:, :-1], z[1:] * z[:-1], z[1:, 1:] * z[:-1, :-1])
+    assert all(abs(p.mean()) <= 5 / 12 / np.sqrt(p.size) for p in products)
 
 
 def test_limits_end_at_the_last_possible_class():
@@ -111,11 +115,3 @@ def test_numba_is_not_loaded_for_few_rows(monkeypatch):
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     assert not labels.compiles(1000)
     assert labels.compiles(labels.COMPILED_FROM)
-
-
-def test_numbers_of_neighbours_are_uncorrelated():
-    """Over rows, over resamples, and between keys that differ by one."""
-    keys = np.arange(200, dtype=np.uint64)
-    z = labels._uniform(row_hashes(np.arange(500)), keys) / ALWAYS - 0.5
-    products = (z[:, 1:] * z[:, :-1], z[1:] * z[:-1], z[1:, 1:] * z[:-1, :-1])
-    assert all(abs(p.mean()) <= 5 / 12 / np.sqrt(p.size) for p in products)

@@ -19,14 +19,9 @@ def _quarter(x):
     return _half(_half(x))
 
 
-def test_loop_calls_other_loops():
-    """A loop that is compiled finds those that it calls compiled as well."""
+def test_loop_is_the_function_to_the_reader_and_to_other_loops():
     assert _quarter(8.0) == 2.0
     assert _half(8.0) == 4.0
-
-
-def test_loop_is_the_function_to_the_reader():
-    """Its name stays, and the function itself is kept."""
     assert _quarter.__name__ == "_quarter"
     assert _half.py_func(np.float64(3)) == 1.5
 

@@ -12,14 +12,10 @@ pytestmark = pytest.mark.loops
 PD, DEFAULTS, N = np.array([0.01, 0.2]), np.array([3, 15]), np.array([100, 50])
 
 
-def test_deviations_are_summed_over_grades():
-    """2^2 / 0.99 + 5^2 / 8, two degrees of freedom, one grade with an expected default."""
+def test_sums_over_grades_are_those_of_the_rows():
     chi2, df, sparse = grade_deviations(PD, DEFAULTS, N)
     assert chi2 == pytest.approx(4 / 0.99 + 25 / 8, rel=1e-12)
     assert (df, sparse) == (2, 1)
-
-
-def test_score_is_that_of_the_rows():
     labels = np.concatenate([np.arange(100) < 3, np.arange(50) < 15])
     expected = spiegelhalter_z(np.repeat(PD, N), labels.astype(int))
     assert spiegelhalter_score(PD, DEFAULTS, N) == pytest.approx(expected, rel=1e-12)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.loops
 
 
 def test_bounded_step_is_the_best_of_its_length():
-    """Beside scipy's constrained minimisation of the quadratic."""
+    """And Newton's where that is within it."""
     curvature, slope = np.array([2.0, 0.3, 0.0]), np.array([1.0, -2.0, 0.5])
     ours = bounded_step(curvature, slope, 1.5)
 
@@ -23,10 +23,6 @@ def test_bounded_step_is_the_best_of_its_length():
     )
     assert np.linalg.norm(ours) == pytest.approx(1.5, rel=1e-3)
     assert loss(ours) == pytest.approx(theirs.fun, rel=1e-3)
-
-
-def test_bounded_step_within_its_length_is_newton_s():
-    """Directions without a slope are left alone, also where there is no curvature."""
     step = bounded_step(np.array([2.0, 0.0]), np.array([1.0, 0.0]), 10.0)
     assert step == pytest.approx([0.5, 0.0])
 

@@ -34,17 +34,13 @@ def test_map_threads_keeps_the_order(n_jobs):
     assert list(map_threads(slow_first, TASKS, n_jobs)) == list(range(8))
 
 
-def test_map_threads_is_lazy_with_one_job():
-    """Nothing runs before it is asked for."""
+def test_map_threads_uses_threads_where_jobs_are_several():
+    """With one job it is lazy."""
     seen = []
     results = map_threads(seen.append, TASKS, 1)
     assert seen == []
     next(iter(results))
     assert seen == [0]
-
-
-def test_map_threads_uses_threads_where_jobs_are_several():
-    """Two jobs are two threads of this process."""
     assert set(map_threads(thread_name, TASKS, None)) == {threading.current_thread().name}
     assert len(set(map_threads(thread_name, TASKS, 2))) == 2
 

@@ -10,32 +10,22 @@ pytestmark = pytest.mark.loops
 
 
 def test_softmax_is_that_of_scipy():
-    """With a weight and a bias of each class."""
+    """Certain for huge logits; its input stays."""
     rng = np.random.default_rng(0)
     z, w, b = rng.normal(size=(20, 4)), rng.normal(size=4), rng.normal(size=4)
     np.testing.assert_allclose(softmax(z, w, b), softmax_of_scipy(z * w + b, axis=1), rtol=1e-14)
-
-
-def test_softmax_of_huge_logits_is_certain():
     z = np.array([[1e308, -1e308, 0.0], [-1e308, -1e308, -1e308]])
     np.testing.assert_array_equal(softmax(z, 1e6), [[1, 0, 0], [1 / 3, 1 / 3, 1 / 3]])
-
-
-def test_softmax_leaves_its_input_as_it_is():
-    """Neither the logits nor their bounds are written."""
     z = np.array([[1.0, -1e200]])
     softmax(z, 2.0)
     np.testing.assert_array_equal(z, [[1.0, -1e200]])
 
 
-def test_bounded_copies_huge_logits_only():
+def test_bounded_keeps_the_largest_logit_of_a_row():
+    """And copies huge logits only."""
     z = np.array([[1.0, 2.0]])
     assert bounded(z) is z
     np.testing.assert_array_equal(bounded(np.array([[1e200, -1e200]])), [[1e100, -1e100]])
-
-
-def test_bounded_keeps_the_largest_logit_of_a_row():
-    """Beyond 1e100 the predicted class is the same, zeros stay, and the rest is certain."""
     z = np.array(
         [[1e300, 1e200, 0.0], [-1e300, -1e200, -2e200], [1e308, 5.0, -np.inf], [-1e308, 1.0, 2.0]]
     )

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.loops
 
 
 def test_sort_scores_is_a_sort_by_score_and_label():
-    """The bits of a score and its label in one integer have the order of the pair."""
+    """-0 is 0; a column of another array may be sorted, and stays."""
     rng = np.random.default_rng(0)
     score = rng.choice([0.0, 5e-324, 1e-300, 0.1, np.nextafter(0.1, 1), 0.5, 1.0], 200)
     labels = rng.integers(0, 2, 200)
@@ -26,18 +26,10 @@ def test_sort_scores_is_a_sort_by_score_and_label():
     order = np.lexsort((labels, score))
     np.testing.assert_array_equal(ordered, score[order])
     np.testing.assert_array_equal(kept, labels[order])
-
-
-def test_sort_scores_takes_negative_zero_for_zero():
-    """Its bits would be those of the most negative integer."""
     ordered, kept = sort_scores(np.array([0.5, -0.0]), np.array([0, 1]))
     assert ordered.tolist() == [0.0, 0.5]
     assert kept.tolist() == [1, 0]
     assert not np.signbit(ordered).any()
-
-
-def test_sort_scores_takes_a_column_and_leaves_it():
-    """A strided, read-only column of the probabilities."""
     probs = np.array([[0.2, 0.8], [0.7, 0.3]])
     probs.flags.writeable = False
     ordered, _ = sort_scores(probs[:, 1], np.array([1, 0]))
@@ -71,14 +63,11 @@ EVENT = np.array([True, False, False, True, True])
 
 
 def test_distinct_scores_counts_rows_and_events():
+    """Or the weights of rows that have one."""
     values, mass, events = distinct_scores(SCORES, EVENT, None)
     assert values.tolist() == [0.0, 0.5, 1.0]
     assert mass.tolist() == [2.0, 2.0, 1.0]
     assert events.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_distinct_scores_sums_weights_of_rows_that_have_one():
-    """A row of weight zero is no row, and no score."""
     values, mass, events = distinct_scores(SCORES, EVENT, np.array([2.0, 1.0, 0.5, 0.0, 0.0]))
     assert values.tolist() == [0.0, 0.5]
     assert mass.tolist() == [1.0, 2.5]
@@ -99,25 +88,17 @@ def test_moderate_weight_leaves_common_weights():
 
 
 def test_interpolate_is_that_of_numpy():
-    """Between the scores, at them and outside."""
+    """But it stays between the values, and does not overflow."""
     rng = np.random.default_rng(2)
     score, values = np.sort(rng.random(30)), rng.random(30)
     x = np.concatenate([[0, 1], score, rng.random(100)])
     np.testing.assert_allclose(interpolate(x, score, values), np.interp(x, score, values))
     np.testing.assert_array_equal(interpolate(score, score, values), values)
-
-
-def test_interpolate_stays_between_the_values():
-    """To the last bit: rounding errors of rise and sum would carry it beyond the upper one."""
     rng = np.random.default_rng(0)
     values = np.sort(rng.random((2000, 2)), axis=1)
     x = np.array([np.nextafter(1.0, 0.0)])
     for low, high in values:
         assert low <= interpolate(x, np.array([0.0, 1.0]), np.array([low, high]))[0] <= high
-
-
-def test_interpolate_does_not_overflow():
-    """Between neighbouring doubles the slope is infinite."""
     score = np.array([0.0, 5e-324, 1e-300])
     x = np.array([0.0, 5e-324, 5e-301, 1.0])
     found = interpolate(x, score, np.array([0.0, 0.5, 1.0]))
@@ -125,13 +106,11 @@ def test_interpolate_does_not_overflow():
 
 
 def test_shares_sum_to_one_and_keep_the_sum():
+    """They are equal without weights."""
     weight = np.array([3.0, 1, 7, 0])
     share, total = shares(weight, 4)
     assert total == 11
     assert share == pytest.approx(weight / 11, rel=1e-15)
-
-
-def test_shares_of_no_weights_are_equal():
     share, total = shares(None, 4)
     assert (share.tolist(), total) == ([0.25] * 4, 4)
 

@@ -71,17 +71,12 @@ def test_saddlepoint_of_no_lattice_is_near_all_label_vectors():
         assert saddlepoint_tail(terms, x) == pytest.approx(exact, rel=0.05)
 
 
-def test_ends_of_the_range_are_exact():
-    """The largest sum, what is beyond it, and the smallest."""
+def test_ends_of_the_range_and_certain_sums_are_exact():
     terms = events(RISKS)
     for tail in (saddlepoint_tail, convolved_tail):
         assert tail(terms, 200.0, 1.0) == pytest.approx(np.exp(np.log(RISKS).sum()), rel=1e-10)
         assert tail(terms, 201.0, 1.0) == 0.0
         assert tail(terms, 0.0, 1.0) == 1.0
-
-
-def test_sum_that_never_varies_is_certain():
-    """Rows of probability 0 and 1, and of 1e-300."""
     for p in (np.array([0.0, 1.0, 1.0]), np.array([1e-300, 1.0, 1.0])):
         terms = events(p)
         assert saddlepoint_tail(terms, 2.0) == convolved_tail(terms, 2.0, 1.0) == 1.0

@@ -121,14 +121,10 @@ def test_resamples_that_round_the_level_down_are_noted():
     assert not ct.power(DIRICHLET, **QUICK).setting.notes
 
 
-def test_data_sets_larger_than_the_predictions_are_noted():
-    """Resampling ten rows to forty repeats them."""
+def test_data_sets_that_tell_little_are_noted():
+    """Those larger than the predictions, and those without a test, which are not rejected."""
     result = ct.power(DIRICHLET.rvs(10, 1), **QUICK)
     assert "more than 10 rows draw predictions several times" in result.setting.notes[0]
-
-
-def test_data_sets_without_a_test_are_not_rejected_and_noted():
-    """Of four rows few are predicted to be of one class, and a pair needs two."""
     result = ct.power(DIRICHLET, n=4, n_datasets=40, rng=1, lens="top-label[1]")
     row = result[0]
     assert 0 < row.not_applicable < 40
@@ -288,11 +284,13 @@ def test_search_finds_the_crossing(search, n):
     assert looks >= 300
 
 
-def test_search_goes_up_to_the_largest_size(search):
-    """The last doubling is cut off there."""
+def test_search_ends_at_the_largest_and_the_least_size(search):
     one = search(curve_through(250), n_max=300)
     assert one.run()[0] == pytest.approx(250, rel=0.2)
     assert max(one.seen) == 300
+    one = search(lambda _: 0.99)
+    assert one.run() == (20, None, 20)
+    assert list(one.seen) == [20]
 
 
 @pytest.mark.parametrize("n", [301, 400, 5000])
@@ -341,12 +339,6 @@ def test_search_of_a_flat_curve_ends(search):
         assert 20 <= found <= 500
 
 
-def test_search_stops_where_the_least_size_is_enough(search):
-    one = search(lambda _: 0.99)
-    assert one.run() == (20, None, 20)
-    assert list(one.seen) == [20]
-
-
 def test_looks_at_one_size_are_joined():
     """Rejections add up; the mean of estimates weighs the data sets that have one."""
     first = replace(BLANK, n=50, n_datasets=10, rejections=4, estimate=1.0, infinite=2)
@@ -368,10 +360,15 @@ def planned(**options):
 
 
 def test_power_at_the_answer_is_that_of_power():
-    """The last data sets are those of `power` with the same seed."""
+    """And the answer lies in its interval and between what was tried."""
     result = planned(slope=0.5)
     alone = ct.power(RISKS, n=result.n, slope=0.5, **Z)
     assert result.power.to_dict() == alone.to_dict()
+    assert result.low < result.n < result.high
+    sizes = result.search.n.tolist()
+    assert sizes == sorted(sizes)
+    for low, high in ((result.n / 1.6, result.n), (result.n, result.n * 1.6)):
+        assert any(low < size < high for size in sizes)
 
 
 def test_answer_does_not_depend_on_the_jobs():
@@ -380,21 +377,9 @@ def test_answer_does_not_depend_on_the_jobs():
     assert one.to_dict() == two.to_dict()
 
 
-def test_answer_lies_in_its_interval_and_between_what_was_tried():
-    """The search looks at sizes on both sides of the answer."""
-    result = planned(slope=0.5)
-    assert result.low < result.n < result.high
-    sizes = result.search.n.tolist()
-    assert sizes == sorted(sizes)
-    for low, high in ((result.n / 1.6, result.n), (result.n, result.n * 1.6)):
-        assert any(low < size < high for size in sizes)
-
-
-def test_more_power_needs_more_rows():
+def test_answer_is_the_least_size_where_it_is_enough():
+    """More power needs more rows."""
     assert planned(slope=0.5, power=0.9).n > planned(slope=0.5, power=0.6).n
-
-
-def test_least_size_is_the_answer_where_it_is_enough():
     result = planned(noise=1.0, n_min=300)
     assert (result.n, result.low, result.high) == (300, None, 300)
     assert result.search.n.tolist() == [300]

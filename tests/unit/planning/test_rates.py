@@ -26,34 +26,26 @@ def test_interval_of_a_power_is_that_of_scipy(k, n):
 
 
 def test_probit_line_is_that_of_statsmodels():
-    """With half an event and half a non-event more in all it is the fit of a GLM."""
+    """It exists for rates of 0 and 1."""
     k, n = EVENTS + 0.125, TRIALS + 0.25
     design = np.column_stack([np.ones(4), X])
     fit = GLM(np.column_stack([k, n - k]), design, family=Binomial(Probit())).fit()
     line = probit_line(X, EVENTS, TRIALS)
     assert line[:2] == pytest.approx(tuple(fit.params), rel=1e-6)
     np.testing.assert_allclose(line[2], fit.cov_params(), rtol=1e-4)
-
-
-def test_probit_line_exists_for_rates_of_zero_and_one():
-    """Separated rates have a finite line that rises."""
     line = probit_line(np.array([4.0, 6.0]), np.array([0.0, 500.0]), np.array([50.0, 500.0]))
     assert np.isfinite(line[2]).all()
     assert 0 < line[1] < 10
 
 
 def test_crossing_is_where_the_band_of_the_line_meets_the_height():
-    """The line has the height at the root, and its band has it at both ends."""
+    """That of a flat line has no ends."""
     line = probit_line(X, EVENTS, TRIALS)
     root, low, high = crossing(line, 0.84, 1.96)
     assert line[0] + line[1] * root == pytest.approx(0.84)
     for end, sign in ((low, 1), (high, -1)):
         x = np.array([1.0, end])
         assert x @ line[:2] + sign * 1.96 * np.sqrt(x @ line[2] @ x) == (pytest.approx(0.84))
-
-
-def test_crossing_of_a_flat_line_has_no_ends():
-    """Where the slope may be 0 the interval is unbounded; where it is not positive, all is."""
     flat = probit_line(X, np.array([50.0, 49.0, 52.0, 51.0]), np.full(4, 100.0))
     assert crossing(flat, 0.84, 1.96)[1:] == (-np.inf, np.inf)
     falling = probit_line(X, EVENTS[::-1], TRIALS)

@@ -38,10 +38,13 @@ def test_frame_has_a_row_for_each_size(backend):
     assert list(planned().to_frame(backend=backend)["n"])[-1] == planned().n
 
 
-def test_csv_has_a_line_for_each_size():
+def test_result_is_a_sequence_of_rows_with_a_line_of_csv_each():
     lines = curve().to_csv().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("test,null,n,power,low,high,")
+    assert len(curve()) == len(list(curve())) == 2
+    assert curve().n.tolist() == [20, 40]
+    assert [row.power for row in curve()] == curve().power.tolist()
 
 
 def test_interval_is_that_of_a_binomial_rate():
@@ -49,10 +52,3 @@ def test_interval_is_that_of_a_binomial_rate():
     row = curve()[1]
     expected = binomtest(row.rejections, 20).proportion_ci(0.9, method="exact")
     assert row.interval(0.9) == pytest.approx((expected.low, expected.high))
-
-
-def test_result_is_a_sequence_of_rows():
-    """Sizes and powers are arrays beside them."""
-    assert len(curve()) == len(list(curve())) == 2
-    assert curve().n.tolist() == [20, 40]
-    assert [row.power for row in curve()] == curve().power.tolist()

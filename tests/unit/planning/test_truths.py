@@ -33,42 +33,28 @@ def test_temperature_is_a_power_of_the_probabilities(p):
 
 
 def test_slope_and_intercept_are_those_of_the_log_odds():
-    """They map logit p to intercept + slope logit p."""
+    """The slope is the inverse of the temperature; several classes have an intercept each."""
     q = truth_of_classes(2, slope=0.8, intercept=-0.3).of(P2[:2])
     logit = np.log(P2[:2, 1] / P2[:2, 0])
     np.testing.assert_allclose(np.log(q[:, 1] / q[:, 0]), -0.3 + 0.8 * logit)
-
-
-def test_slope_is_the_inverse_of_the_temperature():
-    """The two families meet where there is no intercept."""
     by_slope, by_temperature = (
         truth_of_classes(3, slope=0.5),
         truth_of_classes(3, temperature=2),
     )
     np.testing.assert_allclose(by_slope.of(P3), by_temperature.of(P3), atol=1e-15)
-
-
-def test_intercept_of_several_classes_has_one_for_each():
-    """Probabilities are multiplied by exp(intercept) and rescaled."""
     a = np.array([0.0, 1.0, -0.5])
     expected = P3 * np.exp(a)
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(truth_of_classes(3, intercept=a).of(P3), expected, atol=1e-15)
 
 
-def test_ratio_divides_the_risk():
-    """Expected over observed events is the ratio in every row."""
+def test_ratio_divides_the_risk_of_two_classes():
+    """It has no meaning for several, and may not lead beyond 1."""
     q = truth_of_classes(2, ratio=1.2).of(P2)
     np.testing.assert_allclose(q[:, 1], P2[:, 1] / 1.2)
     np.testing.assert_allclose(q.sum(axis=1), 1)
-
-
-def test_ratio_below_one_may_not_lead_beyond_one():
     with pytest.raises(InvalidInput, match=r"got 1\.8 for p = 0\.9"):
         truth_of_classes(2, ratio=0.5).of(P2)
-
-
-def test_ratio_has_no_meaning_for_several_classes():
     with pytest.raises(NotApplicable, match="ratio is about the event of two classes"):
         truth_of_classes(3, ratio=1.2)
 
@@ -133,17 +119,12 @@ def drawn(distribution, n=400, seed=1):
     return distribution.draw(np.random.default_rng(seed), n)
 
 
-def test_rows_are_drawn_with_replacement():
-    """Every draw is a row that is there, and all are drawn equally often."""
+def test_rows_are_drawn_with_replacement_by_their_weights():
     rows = drawn(of(PROBS))
     first = (rows == PROBS[0]).all(axis=1)
     assert (first | (rows == PROBS[1]).all(axis=1)).all()
     assert 150 < first.sum() < 250
     assert not rows.flags.writeable
-
-
-def test_weights_are_the_chances_of_the_rows():
-    """Rows of weight 0 are never drawn."""
     data = Predictions(PROBS, [0, 1], classes=range(3), sample_weight=[0, 2])
     assert (drawn(of(data)) == PROBS[1]).all()
 
@@ -218,11 +199,8 @@ def test_function_may_draw_logits_or_rows_that_are_off_by_rounding():
 
 
 def test_distribution_without_parameters_needs_none():
-    """The uniform distribution is one as it is."""
+    """And one row is no rows."""
     assert of(uniform).m == 2
-
-
-def test_one_row_is_no_rows():
     assert of([0.2]).name == "arrays, 1 row drawn with replacement"
 
 

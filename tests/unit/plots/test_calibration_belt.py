@@ -19,16 +19,13 @@ def legend(ax):
 
 
 def test_legend_lists_where_the_belt_leaves_the_diagonal():
-    """The intervals of the value, for each level."""
+    """The intervals of the value, for each level, or that there are none."""
     belt = belt_of(0.6)
     texts = legend(calibration_belt(belt))
     for text, level, above in zip(texts, belt.levels, belt.above, strict=False):
         assert text.startswith(f"{100 * level:g} %:\n")
         assert f"above at {above[0][0]:.3f} to {above[0][1]:.3f}" in text
         assert "below at" in text
-
-
-def test_belt_that_holds_the_diagonal_says_so():
     assert legend(calibration_belt(belt_of(1.0)))[1:] == ["95 %: holds the diagonal", "diagonal"]
 
 

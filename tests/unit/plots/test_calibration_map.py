@@ -65,13 +65,11 @@ def test_class_curves_are_the_maps_before_normalisation():
 
 
 def test_curves_of_other_maps_have_all_other_classes_equal():
+    """Those that are equal are one."""
     calibrator = VectorScaling().fit(FIVE)
     p, q = calibration_map(calibrator).lines[3].get_data()
     rows = np.column_stack([(1 - p) / 4, (1 - p) / 4, p, (1 - p) / 4, (1 - p) / 4])
     np.testing.assert_allclose(q, calibrator.predict_proba(rows)[:, 2])
-
-
-def test_curves_that_are_equal_are_one():
     ax = calibration_map(TemperatureScaling().fit(FIVE))
     assert names_of(ax) == ["every class"]
     assert len(ax.lines) == 2
@@ -168,9 +166,11 @@ def test_dots_are_predictions_and_not_too_many():
         simplex_map(dirichlet(), DATA[5])
 
 
-def test_simplex_needs_three_classes():
+def test_what_has_too_few_classes_or_nothing_to_show_says_so():
     with pytest.raises(NotApplicable, match="needs 3 classes, and the map has 5"):
         simplex_map(cal.VectorScaling().fit(DATA[5]))
+    ax = confusion_change(DATA[5], cal.TemperatureScaling().fit(DATA[5]))
+    assert ax.texts[-1].get_text() == "no predicted class changes"
 
 
 @pytest.mark.parametrize("form", ["linear", "canonical"])
@@ -220,12 +220,6 @@ def test_confusion_change_counts_rows(weight):
     after = Predictions(after.probs, after.labels, sample_weight=weight)
     ax = confusion_change(data, after)
     np.testing.assert_allclose(ax.images[0].get_array(), expected)
-
-
-def test_confusion_that_does_not_change_says_so():
-    """Temperature scaling keeps the order of the classes."""
-    ax = confusion_change(DATA[5], cal.TemperatureScaling().fit(DATA[5]))
-    assert ax.texts[-1].get_text() == "no predicted class changes"
 
 
 def test_confusion_needs_the_same_rows():

@@ -50,17 +50,11 @@ def test_options_reach_the_plot():
     assert len(drawn.collections[0].get_offsets()) == 4
 
 
-def test_result_of_json_shows_its_null_distribution():
-    """Where the predictions are gone, and the null distribution was kept."""
+def test_plot_without_predictions_shows_what_is_left():
+    """The null distribution, if it was kept; a kind that is none is refused."""
     result = HTest.from_dict(result_of().to_dict(include_null=True))
     assert natural_kind(result) == "null"
-
-
-def test_result_of_numbers_alone_is_not_applicable():
     with pytest.raises(NotApplicable, match="there is nothing to draw"):
         HTest.from_dict(result_of().to_dict()).plot()
-
-
-def test_unknown_kind_is_refused():
     with pytest.raises(InvalidInput, match="kind must be one of 'reliability', 'corp'"):
         result_of(TWO).plot("reliable")

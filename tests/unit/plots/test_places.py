@@ -68,6 +68,9 @@ def test_worst_groups_are_named():
     none = dataclasses.replace(result(), adjusted=np.ones(600))
     assert not groups(none).texts
     assert groups(none).get_title(loc="left").startswith("0 of 600 groups")
+    ax = Figure().add_subplot()
+    assert result().plot("gaps", rows=2, ax=ax) is ax
+    assert result().plot(ax=Figure().add_subplot()).get_xscale() == "log"
 
 
 def test_names_do_not_cover_each_other():
@@ -113,20 +116,20 @@ def test_wrong_arguments_are_refused(given):
         groups(result(), **given)
 
 
-def test_result_draws_itself():
-    ax = Figure().add_subplot()
-    assert result().plot("gaps", rows=2, ax=ax) is ax
-    assert result().plot(ax=Figure().add_subplot()).get_xscale() == "log"
-
-
 PD, D, N = [0.001, 0.01, 0.05], [0, 30, 55], [1000, 2000, 1000]
 
 
-def test_lights_have_colours_and_markers():
+def test_lights_have_colours_and_extreme_grades_are_drawn():
+    """No default, only defaults, and PDs of 0 and 1."""
     table = ct.test_master_scale(PD, D, N)
     texts = [text.get_text() for text in master_scale(table).get_legend().get_texts()]
     lights = sorted(set(table.traffic_lights))
     assert sorted(texts) == sorted(["PD", *lights])
+    with pytest.warns(DegenerateDataWarning, match="its number of defaults is certain"):
+        table = ct.test_master_scale([0, 1, 0.5], [0, 4, 0], [4, 4, 4], lights=None, portfolio=())
+    ax = master_scale(table)
+    low, high = ax.get_ylim()
+    assert 0 < low < high
 
 
 def test_lower_end_is_above_the_pd_where_jeffreys_rejects():
@@ -141,12 +144,3 @@ def test_lower_end_is_above_the_pd_where_jeffreys_rejects():
 def test_several_tests_of_a_grade_are_one_mark():
     several = ct.test_master_scale(PD, D, N, test=["jeffreys", "binomial"])
     assert len(master_scale(several).get_xticks()) == 3
-
-
-def test_extreme_grades_are_drawn():
-    """No default, only defaults, and PDs of 0 and 1."""
-    with pytest.warns(DegenerateDataWarning, match="its number of defaults is certain"):
-        table = ct.test_master_scale([0, 1, 0.5], [0, 4, 0], [4, 4, 4], lights=None, portfolio=())
-    ax = master_scale(table)
-    low, high = ax.get_ylim()
-    assert 0 < low < high

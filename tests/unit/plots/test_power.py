@@ -32,7 +32,7 @@ def legend(ax):
 
 
 def test_curve_has_a_line_for_each_test():
-    """The points are the powers; many sizes have a logarithmic axis."""
+    """The points are the powers, or the size; many sizes have a logarithmic axis."""
     ax = curve().plot()
     assert legend(ax) == ["level 0.05", "skce", "ece"]
     line = ax.containers[0].lines[0]
@@ -40,22 +40,16 @@ def test_curve_has_a_line_for_each_test():
     assert line.get_ydata().tolist() == curve().power[:3].tolist()
     assert ax.get_xscale() == "log"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("rows (n)", "power")
-
-
-def test_size_is_called_size():
     ax = ct.power(beta(2, 5), n=20, n_datasets=10, rng=1).plot()
     assert ax.get_ylabel() == "size"
 
 
 def test_search_shows_the_answer():
-    """The power that was asked for, the number of rows and its interval."""
+    """The power that was asked for, the number of rows and its interval, on given axes."""
     ax = planned().plot()
     assert f"power 0.8: n = {planned().n}" in legend(ax)
     assert f"95 % interval, {planned().low} to {planned().high}" in legend(ax)
     assert ax.containers[0].lines[0].get_linestyle() == "None"
-
-
-def test_axes_that_are_given_are_returned():
     ax = Figure().add_subplot()
     assert power_curve(curve(), ax=ax) is ax
 

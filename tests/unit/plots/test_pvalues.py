@@ -38,13 +38,11 @@ def test_rows_are_named_by_what_differs():
 
 
 def test_marks_are_the_pvalues_before_and_after_adjustment():
+    """Without correction there is one a row."""
     table = table_of(lens=["strong", "confidence"], correction="bonferroni")
     got = points(pvalues(table))
     assert got[:, 0] == pytest.approx(np.ravel([table.pvalues, table.adjusted], order="F").tolist())
     assert "Bonferroni over 2 tests" in pvalues(table).get_xlabel()
-
-
-def test_without_correction_there_is_one_mark_a_row():
     table = table_of(lens=["strong", "confidence"], correction=None)
     assert points(pvalues(table))[:, 0] == pytest.approx(table.pvalues.tolist())
     assert pvalues(table).get_xlabel() == "p-value"
@@ -103,9 +101,13 @@ def test_errors_stand_beside_those_of_calibrated_models():
     assert names(ax) == ["strong", "confidence"]
 
 
-def test_errors_of_several_measures_have_no_axis_in_common():
+def test_what_has_no_axis_or_no_resamples_is_not_applicable(result):
     with pytest.raises(InvalidInput, match='one measure; got skce, ece; run them with test="skce"'):
         calibration_errors(table_of(test=["skce", "ece"]))
+    with pytest.raises(NotApplicable, match="null='exact'"):
+        null_distribution(replace(result, null_distribution=None))
+    with pytest.raises(InvalidInput, match="result must be a HTest"):
+        null_distribution(0.05)
 
 
 # ---- the null distribution ----------------------------------------------------------------------
@@ -214,10 +216,3 @@ def test_limits_hold_all_values(statistic):
     low, high = _limits(np.array([0.0, 1.0]), statistic)
     assert low < 0
     assert high > 1
-
-
-def test_result_without_resamples_is_not_applicable(result):
-    with pytest.raises(NotApplicable, match="null='exact'"):
-        null_distribution(replace(result, null_distribution=None))
-    with pytest.raises(InvalidInput, match="result must be a HTest"):
-        null_distribution(0.05)

@@ -252,14 +252,11 @@ def test_lens_that_leaves_three_classes_is_not_applicable():
         reliability_diagram(P3, Y3, lens="largest-2")
 
 
-def test_result_without_predictions_is_not_applicable():
+def test_result_without_predictions_or_with_labels_is_refused():
     """A result that was read from JSON holds numbers only."""
     result = calibration_test(P, Y, n_resamples=9, rng=1)
     with pytest.raises(NotApplicable, match="a reliability diagram needs the predictions"):
         reliability_diagram(HTest.from_dict(result.to_dict()))
-
-
-def test_labels_beside_a_result_are_refused():
     result = calibration_test(P, Y, n_resamples=9, rng=1)
     with pytest.raises(InvalidInput, match="labels has no effect where the first argument is the"):
         reliability_diagram(result, Y)

@@ -27,10 +27,15 @@ def test_grid_shows_the_worst_classes_and_says_so():
 
 
 def test_grid_of_few_classes_shows_all():
-    """No title where nothing is left out."""
+    """No title where nothing is left out; of a table and of a result too."""
     grid = reliability_grid(P[:, :3] / P[:, :3].sum(1, keepdims=True), Y % 3)
     assert grid.shape == (3,)
     assert grid[0].figure.get_suptitle() == ""
+    table = calibration_test(P[:, 0], Y == 0, test="ece", by=Y > 9, n_resamples=99, rng=1)
+    names = {ax.get_title(loc="left") for ax in reliability_grid(table)}
+    assert names == {"False, strong", "True, strong"}
+    result = calibration_test(DATA, n_resamples=9, rng=1)
+    assert len(reliability_grid(result, most=2)) == 2
 
 
 def test_grid_of_a_table_shows_adjusted_pvalues():
@@ -68,18 +73,6 @@ def test_of_three_tests_the_smallest_pvalue_is_written():
     line = ax.texts[0].get_text().splitlines()[1]
     assert line.startswith(least)
     assert line.endswith(", least of 3")
-
-
-def test_grid_names_groups_of_a_table():
-    table = calibration_test(P[:, 0], Y == 0, test="ece", by=Y > 9, n_resamples=99, rng=1)
-    names = {ax.get_title(loc="left") for ax in reliability_grid(table)}
-    assert names == {"False, strong", "True, strong"}
-
-
-def test_grid_of_a_result_shows_its_classes():
-    """All classes of the predictions behind it, as many as are asked for."""
-    result = calibration_test(DATA, n_resamples=9, rng=1)
-    assert len(reliability_grid(result, most=2)) == 2
 
 
 @pytest.mark.full

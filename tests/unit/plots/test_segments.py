@@ -29,9 +29,6 @@ def test_rows_are_the_worst_segments():
     ]
     ends = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2][1:]
     assert ends[0] == pytest.approx([100 * result()[0].low, 100 * result()[0].high])
-
-
-def test_result_draws_itself():
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()

@@ -83,11 +83,15 @@ def test_map_of_many_classes_shows_the_worst_and_says_so():
     assert len(witness(result).get_yticks()) == 20
 
 
-def test_constant_predictions_are_drawn():
+def test_axes_are_given_or_the_witness_draws_itself():
+    """Constant predictions too."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         result = ct.test_calibration([0.3] * 20, [0] * 20, test="skce", n_resamples=19, rng=1)
     ax = witness(result)
     assert len(ax.lines) == 2
+    found = result_of(n=100, m=3).witness()
+    ax, expected = found.plot(rows=2), witness(found, rows=2)
+    assert [text.get_text() for text in ax.texts] == [text.get_text() for text in expected.texts]
 
 
 def test_tests_without_a_witness_are_refused():
@@ -99,9 +103,3 @@ def test_tests_without_a_witness_are_refused():
         witness("skce")
     with pytest.raises(InvalidInput, match="bins must be an integer of at least 2"):
         witness(result_of(n=30, m=3), bins=1)
-
-
-def test_the_witness_draws_itself():
-    found = result_of(n=100, m=3).witness()
-    ax, expected = found.plot(rows=2), witness(found, rows=2)
-    assert [text.get_text() for text in ax.texts] == [text.get_text() for text in expected.texts]

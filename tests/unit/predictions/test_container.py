@@ -29,12 +29,9 @@ def predictions():
 
 
 def test_predictions_have_size_length_and_repr(predictions):
-    """The size is that of the probabilities."""
+    """And no field can be set."""
     assert (predictions.n, predictions.m, len(predictions)) == (4, 3, 4)
     assert repr(predictions) == "Predictions(n=4, m=3, source='a model')"
-
-
-def test_predictions_are_frozen(predictions):
     with pytest.raises(dataclasses.FrozenInstanceError):
         predictions.labels = [0, 0, 0, 0]
 
@@ -48,15 +45,12 @@ def test_predictions_hold_arrays_that_are_locked(predictions, name):
 
 
 def test_predictions_do_not_change_what_they_are_made_of():
-    """The arrays given stay as they are, and stay writeable."""
+    """Which may be read-only."""
     probs, labels = np.array([0.25, 1.0000001]), np.array([0, 1])
     Predictions(probs, labels, sample_weight=labels, groups=labels)
     assert probs.tolist() == [0.25, 1.0000001]
     assert probs.flags.writeable
     assert labels.flags.writeable
-
-
-def test_predictions_take_read_only_input():
     probs = np.array([0.25, 0.5])
     probs.flags.writeable = False
     assert not np.shares_memory(Predictions(probs, [0, 1]).probs, probs)
@@ -117,13 +111,9 @@ def test_predictions_survive_pickling(predictions):
     assert not twin.probs.flags.writeable
 
 
-def test_predicted_is_the_first_of_equals(predictions):
-    """Ties between probabilities go to the class that comes first."""
+def test_predicted_is_the_first_of_equals(predictions, monkeypatch):
+    """Whatever the blocks."""
     assert predictions.predicted.tolist() == [1, 0, 2, 0]
-
-
-def test_predicted_does_not_depend_on_blocks(monkeypatch):
-    """Rows are taken in blocks, and the last may be short."""
     probs = np.random.default_rng(1).dirichlet(np.ones(3), 100)
     monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
     predictions = Predictions(probs, np.zeros(100, dtype=int))
@@ -158,15 +148,11 @@ def test_weights_are_over_the_mean_of_the_positive_ones():
 
 
 def test_by_group_splits_in_sorted_order(predictions):
-    """Each group gets its rows; the keys are plain values."""
+    """Groups can be replaced."""
     parts = predictions.by_group()
     assert list(parts) == ["u", "v"]
     assert parts["v"].labels.tolist() == [0, 1]
     assert {type(key) for key in predictions.with_groups([2, 1, 2, 1]).by_group()} == {int}
-
-
-def test_with_groups_replaces_the_groups(predictions):
-    """The new groups are checked; all else stays."""
     assert predictions.with_groups([1, 1, 2, 2]).groups.tolist() == [1, 1, 2, 2]
     with pytest.raises(InvalidInput, match="groups must have one entry per row"):
         predictions.with_groups([1])
@@ -181,12 +167,20 @@ def test_trusted_takes_arrays_without_a_check(predictions):
     assert made.sample_weight is predictions.sample_weight
 
 
-def test_simulate_keeps_all_but_the_labels(predictions):
-    """The predictions are shared, the labels new."""
+def test_simulate_is_repeatable_and_keeps_all_but_the_labels(predictions, monkeypatch):
+    """It advances a generator, and does not depend on blocks."""
     drawn = predictions.simulate(1)
     assert drawn.probs is predictions.probs
     assert drawn.groups is predictions.groups
     assert drawn.labels.dtype == np.int64
+    wide = Predictions(np.full(1000, 0.5), np.zeros(1000, dtype=int))
+    np.testing.assert_array_equal(wide.simulate(7).labels, wide.simulate(7).labels)
+    rng = np.random.default_rng(7)
+    assert (wide.simulate(rng).labels != wide.simulate(rng).labels).any()
+    wide = Predictions(np.random.default_rng(1).dirichlet(np.ones(3), 100), [0, 1] * 50)
+    whole = wide.simulate(3).labels
+    monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
+    np.testing.assert_array_equal(wide.simulate(3).labels, whole)
 
 
 def test_simulate_never_draws_what_is_impossible():
@@ -205,22 +199,6 @@ def test_simulate_draws_from_the_predictions(m):
     labels = Predictions(np.tile(p, (n, 1)), np.zeros(n, dtype=int)).simulate(2).labels
     counts = np.bincount(labels, minlength=m)
     np.testing.assert_array_less(np.abs(counts - n * p), 5 * np.sqrt(n * p * (1 - p)) + 1)
-
-
-def test_simulate_is_repeatable_and_advances_a_generator(predictions):
-    """A seed gives the same labels, a generator new ones each time."""
-    wide = Predictions(np.full(1000, 0.5), np.zeros(1000, dtype=int))
-    np.testing.assert_array_equal(wide.simulate(7).labels, wide.simulate(7).labels)
-    rng = np.random.default_rng(7)
-    assert (wide.simulate(rng).labels != wide.simulate(rng).labels).any()
-
-
-def test_simulate_does_not_depend_on_blocks(predictions, monkeypatch):
-    """The stream of random numbers is the same however the rows are cut."""
-    wide = Predictions(np.random.default_rng(1).dirichlet(np.ones(3), 100), [0, 1] * 50)
-    whole = wide.simulate(3).labels
-    monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
-    np.testing.assert_array_equal(wide.simulate(3).labels, whole)
 
 
 @pytest.mark.parametrize("name", ["from_logits", "renormalize"])

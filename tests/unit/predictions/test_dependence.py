@@ -116,15 +116,11 @@ def test_blocks_are_longer_than_the_dependence():
 
 
 def test_blocks_of_clusters():
-    """Each series has blocks of its own."""
+    """A series of one block is a cluster."""
     steps, series = np.tile(np.arange(20), 2), np.repeat([0, 1], 20)
     found = Dependence(series, steps, 1).given_to(FIRST)
     assert np.unique(found.clusters[:20]).tolist() == [0, 1, 2, 3, 4]
     assert not set(found.clusters[:20]) & set(found.clusters[20:])
-
-
-def test_a_series_of_one_block_is_a_cluster():
-    """Where many short series have no room for blocks, print speaks of clusters."""
     found = Dependence(np.repeat([0, 1], 20), np.arange(40), 15).given_to(FIRST)
     assert (found.unit, np.bincount(found.clusters).tolist()) == ("cluster", [20, 20])
 

@@ -174,7 +174,7 @@ def test_folder_is_read_with_its_folders_as_columns(tmp_path, suffix):
 
 
 def test_raw_table_keeps_the_text_of_csv(tmp_path):
-    """Leading and trailing zeros stay, and gaps."""
+    """And reads numbers that are no codes."""
     path = tmp_path / "t.csv"
     path.write_text("id,x,note\n007,0.10,\n8,NA,b\n")
     raw = files.raw_table(path)
@@ -182,11 +182,6 @@ def test_raw_table_keeps_the_text_of_csv(tmp_path):
     typed = files.raw_table(path, as_text=False)
     assert typed["id"].to_list() == ["007", "8"]
     assert typed["x"].to_list() == [0.10, None]
-
-
-def test_raw_table_reads_numbers_that_are_no_codes(tmp_path):
-    """Zero itself, and numbers below 1, are written with a zero in front."""
-    path = tmp_path / "t.csv"
     path.write_text("k,x,code\n0,0.10,00\n-10,01.5,-01\n")
     raw = files.raw_table(path, as_text=False)
     assert raw.rows() == [(0, 0.1, "00"), (-10, 1.5, "-01")]
@@ -227,15 +222,10 @@ def test_format_is_that_of_the_suffix(name, found):
     assert files.format_of(name) == found
 
 
-def test_arrays_of_several_dimensions_are_no_table():
-    """A matrix can stay in NPZ only."""
+def test_npz_holds_no_missing_text_and_one_or_two_dimensions():
     arrays = {"probs": np.ones((2, 2))}
     with pytest.raises(InvalidInput, match=r"got 'probs' of shape \(2, 2\); write an NPZ file"):
         files.write_table(arrays, io.BytesIO(), file_format="csv")
-
-
-def test_missing_text_does_not_go_into_npz():
-    """NumPy's text has no missing values; numbers and whole text go."""
     frame = pl.DataFrame({"note": ["a", None]})
     with pytest.raises(InvalidInput, match=r"got 'note' of type String, 1 missing; write Parquet"):
         files.write_table(frame, io.BytesIO(), file_format="npz")

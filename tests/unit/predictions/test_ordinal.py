@@ -211,21 +211,16 @@ def test_columns_and_rows_of_tables_are_in_one_order():
 
 
 def test_multilabel_is_a_table_of_exact_tests():
+    """Adjusted by Holm, with a test of all together."""
     data = labelled(names=list("abcdef"))
     table = ct.test_calibration(data, by=True, test="brier", rng=1, n_resamples=99)
     assert [row.group for row in table] == list("abcdef")
     assert {row.null for row in table} == {"exact"}
     assert table.rows[int(np.argmin(table.pvalues))].group == "f"
-
-
-def test_labels_are_adjusted_by_holm_and_tested_together():
     table = ct.test_calibration(labelled(), by=True, test="ks", rng=1, n_resamples=999)
     assert table.correction == "holm"
     assert table.omnibus[0].null == "cluster"
     assert 0 < table.together <= 1
-
-
-def test_few_rows_of_labels_are_adjusted_by_holm():
     table = ct.test_calibration(labelled(12), by=True, test="brier", rng=1, n_resamples=99)
     assert table.correction == "holm"
     assert not table.omnibus

@@ -50,14 +50,9 @@ def reader(html):
     return Reader(html)
 
 
-def test_elements_nest_and_ids_are_unique(reader):
-    """Every element is closed in order, and no id stands twice."""
+def test_elements_nest_and_references_have_targets(reader):
     assert reader.open == []
     assert max(reader.ids.values()) == 1
-
-
-def test_every_reference_within_the_page_has_a_target(reader):
-    """Links, clip paths and uses of glyphs point at an id of the page."""
     assert reader.refs <= set(reader.ids)
 
 
@@ -129,41 +124,27 @@ def luminance(colour):
 
 
 def test_names_of_the_user_are_escaped(hostile):
-    """A script in names of classes, groups, source, title, author and command stays text."""
+    """In HTML and in Markdown."""
     text = hostile.to_html()
     assert text.count("<script") == 1
     assert "&lt;script&gt;alert(1)&lt;/script&gt; title" in text
     for part in ("0", "left", ".csv", " author"):
         assert f"alert(1)&lt;/script&gt;{part}" in text
-
-
-def test_names_of_the_user_are_escaped_in_markdown(hostile):
-    """Markdown passes HTML through; no tag of the user's is left in it."""
     assert "<script" not in hostile.to_markdown()
 
 
-def test_landmarks_have_names_of_their_own(html):
-    """A table is told from the section that it stands in."""
+def test_landmarks_have_names_and_hidden_rows_stay_hidden(html):
     names = re.findall(r'role="region" aria-label="([^"]*)"', html)
     headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", html)
     assert names
     assert not set(names) & set(headings)
-
-
-def test_rows_that_a_search_hides_stay_hidden_as_cards(html):
-    """On a phone rows are blocks, which by themselves are shown whatever their attribute says."""
     assert "tr[hidden] { display: none !important; }" in html
 
 
-def test_long_tables_fold(make):
-    """A table of many rows shows the first, and all behind a summary."""
+def test_long_tables_fold_and_control_characters_are_shown(make):
     data = ct.datasets.generative_model("M1", n=200, m=20, rng=1)
     text = make(data, lens="confidence", test="ece").to_html()
     assert "<summary>Balance of the classes: all 20 rows</summary>" in text
-
-
-def test_control_characters_are_shown(make):
-    """An escape sequence in a source is written out."""
     drawn = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
     data = ct.Predictions(drawn.probs, drawn.labels, source="a\x1b[31mb")
     assert "a\\x1b[31mb" in make(data, lens="confidence", test="ece").to_html()

@@ -12,15 +12,11 @@ def keys(plan):
     return [(test, str(lens)) for test, lens in plan.entries]
 
 
-def test_two_classes_are_tested_as_they_are():
-    """The lenses say the same of two classes; tests differ."""
+def test_small_data_have_all_lenses_and_no_remark():
+    """Two classes are tested as they are."""
     data = ct.datasets.generative_model("M1", n=20, m=2, rng=1)
     expected = [(test, "strong") for test in ("combined", "skce", "cox")]
     assert keys(planned.default_plan(data, ["skce", "cox"])) == expected
-
-
-def test_small_data_have_all_lenses_and_no_remark():
-    """Three classes: strong, confidence and each class."""
     plan = planned.default_plan(ct.datasets.generative_model("M1", n=20, m=3, rng=1), ())
     assert len(plan.entries) == 7
     assert plan.notes == ()

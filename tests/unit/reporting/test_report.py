@@ -32,9 +32,14 @@ def test_answer_comes_first(page):
 
 
 def test_numbers_are_those_of_test_calibration(page, three_classes):
-    """The first row is the test that anybody can make, and the verdict that of `verdict`."""
+    """On the page and in JSON."""
     alone = ct.test_calibration(three_classes, n_resamples=19, rng=1, level=0.05)
     assert page.content.answer.tests[0] == alone
+    values = json.loads(page.to_json())
+    tests = ct.HTestTable.from_dict(values["answer"]["tests"])
+    assert tests.rows == page.content.answer.tests.rows
+    assert values["scores"]["scores"][0]["value"] == page.content.scores.scores[0].value
+    assert values["reproduction"]["data_hash"] == page.content.reproduction.data_hash
 
 
 @pytest.mark.full
@@ -43,15 +48,6 @@ def test_same_seed_gives_the_same_page(make, plain, three_classes):
     shown = make(three_classes).to_html()
     assert shown == plain.to_html()
     assert "rejected" not in shown
-
-
-def test_json_holds_the_same_numbers(page):
-    """The JSON has the tests, the scores and the hash, and parses."""
-    values = json.loads(page.to_json())
-    tests = ct.HTestTable.from_dict(values["answer"]["tests"])
-    assert tests.rows == page.content.answer.tests.rows
-    assert values["scores"]["scores"][0]["value"] == page.content.scores.scores[0].value
-    assert values["reproduction"]["data_hash"] == page.content.reproduction.data_hash
 
 
 @pytest.mark.parametrize(
@@ -118,20 +114,12 @@ def test_degenerate_data_give_a_page(make, probs, labels):
     assert "nan" not in made.to_markdown().replace("Finance", "").lower().split()
 
 
-def test_notebook_shows_a_frame(page):
-    """The page stands in a frame, escaped, so that its styles stay inside."""
+def test_forms_of_a_page_are_those_of_its_content(page):
+    """A notebook shows a frame, the repr is short, the text is the title and the verdict."""
     shown = page._repr_html_()
     assert shown.startswith("<iframe")
     assert "<!DOCTYPE" not in shown
-
-
-def test_repr_is_short(page):
-    """The repr names the report in a line."""
     assert repr(page).startswith("Report('Are the probabilities of M2(")
-
-
-def test_text_is_the_title_and_the_verdict(page):
-    """What print shows is the answer at the head of the page."""
     title, verdict = str(page).split("\n\n", maxsplit=1)
     assert title == page.content.title
     assert verdict == str(page.verdict())

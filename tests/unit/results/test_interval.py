@@ -92,15 +92,11 @@ def test_result_from_json_says_what_it_lacks():
 
 
 def test_pickled_result_keeps_its_predictions():
-    """The interval of the copy is that of the original."""
+    """Unless it is of a lambda."""
     result = judged()
     copy = pickle.loads(pickle.dumps(result))  # noqa: S301 - made one line above
     assert copy == result
     assert copy.confidence_interval() == result.confidence_interval()
-
-
-def test_pickled_result_of_a_lambda_loses_its_predictions():
-    """A function without a name cannot travel; the numbers do."""
     result = judged(lens=ct.lenses.Custom(lambda p, y: (p, y)))
     copy = pickle.loads(pickle.dumps(result))  # noqa: S301 - made one line above
     assert copy == result

@@ -153,12 +153,17 @@ def test_groups_have_a_map_each():
     assert "of each group named" in dict(verdict.sentences)["helps"]
 
 
-def test_segments_have_no_tolerance():
-    """The test of segments has no tolerance: one is refused, not left out."""
+def test_segments_have_no_tolerance_and_no_clusters():
     data = ct.datasets.generative_model("M1", n=60, m=2, rng=1)
     segments = {"s": ["x", "y"] * 30}
     with pytest.raises(ct.errors.InvalidInput, match="tolerance has no effect on segments"):
         ct.verdict(data, test="ks", tolerance=0.1, segments=segments)
+    data, clusters = tied()
+    segments = {"ward": clusters % 3}
+    with pytest.raises(NotApplicable, match="segments take rows as independent"):
+        ct.verdict(data.probs, data.labels, segments=segments, cluster=clusters)
+    with pytest.raises(InvalidInput, match="sample_weight has no effect with segments"):
+        ct.verdict(data.probs, data.labels, segments=segments, sample_weight=np.ones(data.n))
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -204,16 +209,6 @@ def test_verdict_takes_weights_of_arrays():
     assert "observed by weight;" in str(
         ct.verdict(p * 0.5, data.labels, sample_weight=weight, **options)
     )
-
-
-def test_verdict_on_segments_refuses_rows_that_depend():
-    """Segments take them as independent, so their p-value would lead the answer."""
-    data, clusters = tied()
-    segments = {"ward": clusters % 3}
-    with pytest.raises(NotApplicable, match="segments take rows as independent"):
-        ct.verdict(data.probs, data.labels, segments=segments, cluster=clusters)
-    with pytest.raises(InvalidInput, match="sample_weight has no effect with segments"):
-        ct.verdict(data.probs, data.labels, segments=segments, sample_weight=np.ones(data.n))
 
 
 def test_further_segments_are_named_with_a_clear_interval():

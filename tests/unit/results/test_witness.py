@@ -87,10 +87,20 @@ def test_curve_is_the_witness_on_a_grid():
     assert values[-1] < 0
 
 
-def test_curve_of_many_classes_is_not_applicable():
+def test_what_has_no_witness_says_so():
+    """Curves of many classes, points off the lens, other tests, predictions without an error."""
     data = ct.datasets.generative_model("M2", n=30, m=3, rng=1)
     with pytest.raises(NotApplicable, match="a curve needs two classes, and the lens shows 3"):
         judged(data).witness().curve()
+    witness = judged(ct.datasets.generative_model("M2", n=50, m=3, rng=1), lens="confidence")
+    with pytest.raises(InvalidInput, match="points must have a column for each of the 2 classes"):
+        witness.witness()([[0.2, 0.3, 0.5]])
+    data = ct.datasets.generative_model("M2", n=50, m=2, rng=1)
+    with pytest.raises(NotApplicable, match="no witness; use one of the tests 'combined', 'skce'"):
+        judged(data, test="ece").witness()
+    perfect = Predictions(np.eye(3), [0, 1, 2])
+    with pytest.raises(NotApplicable, match="there is nothing to find"):
+        judged(perfect).witness()
 
 
 @pytest.mark.parametrize("backend", ["polars", "pandas"])
@@ -100,27 +110,6 @@ def test_frame_has_a_row_for_each_region(backend):
     frame = witness.to_frame(backend=backend)
     assert list(frame["contribution"]) == [r.contribution for r in witness.regions()]
     assert list(frame["class"]) == [r.name for r in witness.regions()]
-
-
-def test_points_off_the_lens_are_an_error():
-    """Three columns under a lens of two classes."""
-    witness = judged(ct.datasets.generative_model("M2", n=50, m=3, rng=1), lens="confidence")
-    with pytest.raises(InvalidInput, match="points must have a column for each of the 2 classes"):
-        witness.witness()([[0.2, 0.3, 0.5]])
-
-
-def test_other_tests_have_no_witness():
-    """The message names those that have one."""
-    data = ct.datasets.generative_model("M2", n=50, m=2, rng=1)
-    with pytest.raises(NotApplicable, match="no witness; use one of the tests 'combined', 'skce'"):
-        judged(data, test="ece").witness()
-
-
-def test_perfect_predictions_have_no_witness():
-    """There is no direction from 0 to 0."""
-    perfect = Predictions(np.eye(3), [0, 1, 2])
-    with pytest.raises(NotApplicable, match="there is nothing to find"):
-        judged(perfect).witness()
 
 
 def test_printing_computes_nothing(monkeypatch):

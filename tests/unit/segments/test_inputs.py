@@ -30,13 +30,9 @@ def names(result):
     return {row.definition.split(" ")[0] for row in result if row.depth == 1}
 
 
-def test_columns_of_a_data_frame_are_named():
+def test_columns_of_a_data_frame_are_named_and_scanned():
     assert names(run(FRAME, label="y", segments="site")) == {"site"}
     assert names(run(FRAME, label="y", segments=["site", "age"])) == {"site", "age"}
-
-
-def test_a_data_frame_is_scanned():
-    """All columns but the label and the probabilities."""
     assert names(run(FRAME, label="y")) == {"site", "age"}
     assert names(run(FRAME.to_pandas(), label="y", features=["age"])) == {"age"}
 
@@ -76,13 +72,9 @@ def test_boolean_columns_are_a_matrix():
     assert names(run(P, Y, segments=frame)) == {"first", "old"}
 
 
-def test_several_classes_have_the_confidence_lens():
-    """Another lens that leaves two classes may be named."""
+def test_several_classes_and_columns_without_segments():
     assert run(P3, Y3, segments={"site": SITE}).lens == "confidence"
     assert run(P3, Y3, segments={"site": SITE}, lens="classwise[1]").lens == "classwise[1]"
-
-
-def test_column_without_segments_is_noted():
     result = run(P, Y, segments={"site": SITE, "id": np.arange(N).astype(str)})
     assert result.notes == ("no value of 'id' has at least 20 rows and leaves out some",)
 
@@ -172,16 +164,11 @@ def test_segments_with_another_index_are_suspect():
 # ---- columns become categories ------------------------------------------------------------------
 
 
-def test_names_are_categories():
-    """Texts, booleans and mixed objects are as they are."""
+def test_names_and_few_numbers_are_categories():
     column = column_of(["b", "a", "b"], 3, "site", bins=10)
     assert column.conditions == ("site = a", "site = b")
     assert column.codes.tolist() == [1, 0, 1]
     assert column_of([True, False], 2, "old", bins=10).conditions == ("old = False", "old = True")
-
-
-def test_few_numbers_are_categories():
-    """Up to `bins` values are not cut."""
     assert column_of([3, 1, 3], 3, "grade", bins=2).conditions == ("grade = 1", "grade = 3")
 
 

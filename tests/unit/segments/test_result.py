@@ -21,14 +21,12 @@ def result():
 
 
 def test_json_round_trip_keeps_the_result(result):
+    """Infinite numbers are text."""
     for include in (False, True):
         values = json.loads(result.to_json(include_null=include))
         again = ct.SegmentsTest.from_dict(values)
         assert again == result
         assert (again.null_distribution is None) is not include
-
-
-def test_json_has_infinite_numbers_as_text():
     p = np.where(COLUMNS["site"] == 0, 0.0, P)
     with pytest.warns(ct.DegenerateDataWarning):
         result = ct.test_segments(p, 0 * Y + 1, segments=COLUMNS, depth=1, n_resamples=19, rng=1)
@@ -36,14 +34,11 @@ def test_json_has_infinite_numbers_as_text():
     assert ct.SegmentsTest.from_dict(json.loads(result.to_json())) == result
 
 
-def test_long_definitions_stand_under_the_grid(result):
+def test_prints_hold_both_statistics_and_long_definitions(result):
+    """Long definitions stand under the grid."""
     text = str(result)
     assert all(f"[{k}]: {row.definition}"[:70] in text for k, row in enumerate(result[:10], 1))
     assert "site = 3" in str(ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, depth=1))
-
-
-def test_summary_has_both_statistics(result):
-    """And all the segments that are held."""
     text = str(result.summary())
     assert "ECCE/sigma" in text
     assert f"[{len(result)}]" in text

@@ -77,6 +77,8 @@ def test_order_of_rows_and_names_of_events_do_not_matter():
 def test_same_seed_gives_the_same_answer():
     first = run(rng=np.random.default_rng(3))
     assert run(rng=first.seed) == first
+    found = run(ct.Predictions(P, Y, clusters=np.arange(N) // 4), None)
+    assert any("rows of the same cluster" in note for note in found.notes)
 
 
 def test_progress_ends_at_its_total():
@@ -94,11 +96,6 @@ def test_level_gives_a_verdict_and_leaves_the_intervals():
     assert [row.low for row in result] == [row.low for row in run()]
     assert result.n_rejected == sum(row.adjusted <= 0.1 for row in result)
     assert f"rejected at level 0.1: {result.n_rejected} of" in str(result)
-
-
-def test_clusters_are_treated_as_independent():
-    found = run(ct.Predictions(P, Y, clusters=np.arange(N) // 4), None)
-    assert any("rows of the same cluster" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("statistic", [None, -1])

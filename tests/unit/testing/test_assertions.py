@@ -17,9 +17,11 @@ def model(n, slope=1.0, seed=0):
 
 
 def test_calibrated_model_passes_and_gives_its_result():
-    """What was found comes back, at the level."""
+    """Too few rows pass with a warning."""
     result = assert_calibrated(model(400), test="brier")
     assert (result.test, result.level, result.seed) == ("brier", 0.01, 0)
+    with pytest.warns(TooFewRowsWarning, match="too few rows to tell"):
+        assert_calibrated(model(12), test="brier")
 
 
 def test_failure_is_the_verdict():
@@ -57,15 +59,11 @@ def test_model_and_data_are_those_of_the_test():
         assert_calibrated(model(300, slope=4), by=np.arange(300) % 2, test="brier")
 
 
-def test_segments_are_asserted():
+def test_segments_are_asserted_without_a_tolerance():
     with pytest.raises(AssertionError, match="Not calibrated"):
         assert_calibrated(model(400, slope=4), segments={"ward": np.arange(400) % 3})
-
-
-def test_too_few_rows_pass_with_a_warning():
-    """Nothing is rejected, and that is said to mean nothing."""
-    with pytest.warns(TooFewRowsWarning, match="too few rows to tell"):
-        assert_calibrated(model(12), test="brier")
+    with pytest.raises(ct.InvalidInput, match="use by="):
+        assert_within(model(50), tolerance=0.1, segments={"a": np.zeros(50)})
 
 
 def test_tolerance_is_the_benefit_of_the_doubt():
@@ -97,21 +95,13 @@ def test_small_level_has_more_resamples():
 
 
 def test_within_must_be_shown():
-    """Many rows show it; a model far off does not, and the message says by how much."""
+    """By enough rows; of many classes for the confidence."""
     assert assert_within(model(5000), tolerance=0.05).pvalue <= 0.01
     with pytest.raises(AssertionError, match="is not shown to be below") as raised:
         assert_within(model(2000, slope=4), tolerance=0.02)
     assert "too few" not in str(raised.value)
-
-
-def test_too_few_rows_do_not_show_a_tolerance():
-    """The message says that it may be for the number of rows."""
     with pytest.raises(AssertionError, match=r"too few rows: .* 100 rows do not show"):
         assert_within(model(100), tolerance=0.05)
-
-
-def test_within_of_many_classes_is_that_of_the_confidence():
-    """Where the caller names neither test nor lens."""
     data = ct.datasets.generative_model("M1", n=4000, m=4, rng=1)
     result = assert_within(data, tolerance=0.1)
     assert (result.test, result.lens) == ("ks", "confidence")
@@ -128,8 +118,3 @@ def test_every_group_must_be_within():
     assert (table.pvalues <= 0.01).all()
     with pytest.raises(AssertionError, match="is not shown to be below"):
         assert_within(ct.Predictions(probs, labels), tolerance=0.06, by=group)
-
-
-def test_segments_have_no_tolerance():
-    with pytest.raises(ct.InvalidInput, match="use by="):
-        assert_within(model(50), tolerance=0.1, segments={"a": np.zeros(50)})

@@ -163,15 +163,9 @@ class Refuses(ReturnsItsInput):
 
 
 @pytest.mark.full
-def test_map_that_returns_its_input_passes():
-    """Also where that sums to 1 in single precision only."""
+def test_map_that_does_nothing_passes_and_one_that_takes_nothing_is_told():
     declares = ["equivariant", "accuracy", "ranking", "log-loss"]
     check_calibrator(ReturnsItsInput(), declares=declares, examples=6)
-
-
-@pytest.mark.full
-def test_map_that_takes_nothing_is_told():
-    """In words of its own, not those of Hypothesis."""
     with pytest.raises(AssertionError, match="raised a ValueError for every example"):
         check_calibrator(Refuses(), n_classes=[2], properties=["simplex"], examples=5)
 

@@ -19,10 +19,15 @@ def asked(data, level=0.05, **arguments):
     return record_of(checked, "test_model.py:1")
 
 
-def test_blocks_of_one_are_holm():
+def test_copies_of_a_test_cost_nothing():
+    """Blocks of one are Holm's."""
     pvalues = [0.04, 0.001, 0.3, 0.02, 0.02]
     found = adjusted_over_blocks(pvalues, [None] * 5, [""] * 5)
     np.testing.assert_allclose(found, multipletests(pvalues, method="holm")[1])
+    scores = np.append(5.0, np.random.default_rng(1).exponential(size=199))
+    pvalue = float((scores >= scores[0]).mean())
+    found = adjusted_over_blocks([pvalue, pvalue, 0.9], [scores, scores, None], ["a", "a", ""])
+    np.testing.assert_allclose(found, [2 * pvalue, 2 * pvalue, 0.9])
 
 
 def test_one_block_is_westfall_and_young():
@@ -32,14 +37,6 @@ def test_one_block_is_westfall_and_young():
     pvalues = (scores >= scores[:, :1]).mean(axis=1)
     found = adjusted_over_blocks(pvalues, list(scores), ["same"] * 4)
     np.testing.assert_allclose(found, np.maximum(pvalues, step_down(scores)))
-
-
-def test_copies_of_a_test_cost_nothing():
-    """The same question twice on the same data is one question; Holm alone would double p."""
-    scores = np.append(5.0, np.random.default_rng(1).exponential(size=199))
-    pvalue = float((scores >= scores[0]).mean())
-    found = adjusted_over_blocks([pvalue, pvalue, 0.9], [scores, scores, None], ["a", "a", ""])
-    np.testing.assert_allclose(found, [2 * pvalue, 2 * pvalue, 0.9])
 
 
 @pytest.mark.full
@@ -70,12 +67,15 @@ def test_same_data_and_seed_share_their_labels():
 
 
 def test_other_data_are_another_block():
+    """So are groups."""
     data = ct.datasets.generative_model("M1", n=60, m=3, rng=3)
     labels = data.labels.copy()
     labels[0] = (labels[0] + 1) % 3
     first, second = asked(data), asked(ct.Predictions(data.probs, labels))
     assert first.block != second.block
     assert first.question != second.question
+    data = ct.datasets.generative_model("M1", n=60, m=3, rng=3)
+    assert asked(data, by=np.arange(60) % 2).scores is None
 
 
 def test_options_are_part_of_a_question():
@@ -97,12 +97,6 @@ def test_table_is_one_question():
     one = asked(data, test="ece", lens=["strong", "confidence"])
     scores = np.array(one.scores)
     assert np.isclose(one.pvalue, np.mean(scores >= scores[0] - 1e-9))
-
-
-def test_groups_are_a_block_of_their_own():
-    """Each group has a seed of its own."""
-    data = ct.datasets.generative_model("M1", n=60, m=3, rng=3)
-    assert asked(data, by=np.arange(60) % 2).scores is None
 
 
 def test_claims_within_a_tolerance_are_not_in_the_family():

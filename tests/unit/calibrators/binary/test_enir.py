@@ -37,37 +37,10 @@ SCORES = RNG.random(300)
 LABELS = (RNG.random(300) < SCORES**2).astype(int)
 
 
-def test_enir_two_scores_in_wrong_order_have_one_model():
-    """The path from (1, 0) ends at (1/2, 1/2), lambda = 1/2."""
-    enir = ENIR().fit([0.2, 0.7], [1, 0])
-    assert enir.lambdas_.tolist() == [0.5]
-    assert enir.predict_proba([0.0, 0.2, 0.5, 1.0])[:, 1].tolist() == [0.5] * 4
-
-
-def test_enir_ordered_data_are_their_own_model():
-    """Nothing is to be merged; between the scores the map is linear, outside constant."""
-    enir = ENIR().fit([0.2, 0.4, 0.6], [0, 0, 1])
-    assert enir.lambdas_.tolist() == [0.0]
-    probs = enir.predict_proba([0.0, 0.3, 0.4, 0.5, 0.6, 1.0])[:, 1]
-    assert probs == pytest.approx([0, 0, 0, 0.5, 1, 1])
-
-
-def test_enir_weights_are_those_of_bic():
-    enir = ENIR().fit(SCORES, LABELS)
-    weight = np.exp((enir.bic_.min() - enir.bic_) / 2)
-    assert enir.model_weights_ == pytest.approx(weight / weight.sum())
-    assert (np.diff(enir.lambdas_) > 0).all()
-
-
 def test_enir_without_averaging_is_the_best_model():
     mean, best = ENIR().fit(SCORES, LABELS), ENIR(averaging=False).fit(SCORES, LABELS)
     assert best.bic_.tolist() == [mean.bic_.min()]
     assert best.lambdas_[0] == mean.lambdas_[np.argmin(mean.bic_)]
-
-
-def test_enir_of_a_constant_is_the_frequency():
-    enir = ENIR().fit(np.full(4, 0.3), [0, 1, 1, 1])
-    assert enir.predict_proba([0.0, 0.3, 1.0])[:, 1].tolist() == [0.75] * 3
 
 
 def test_enir_of_one_class_is_that_class():

@@ -34,17 +34,13 @@ def test_isotonic_within_bounds_leaves_everything_possible():
             IsotonicCalibrator(bound=bound).fit(P, Y)
 
 
-def test_isotonic_of_tiny_single_precision_scores_is_finite():
+def test_isotonic_of_tiny_scores_is_finite():
     """scikit-learn's own gives NaN at the edges of such data."""
     rng = np.random.default_rng(0)
     p = (rng.random(500) ** 40).astype(np.float32)
     isotonic = IsotonicCalibrator().fit(p, (rng.random(500) < p**0.1).astype(int))
     assert np.isfinite(isotonic.predict_proba(p)).all()
     assert np.isfinite(isotonic.predict_proba([0.0, 1e-45, 1.0])).all()
-
-
-def test_isotonic_is_linear_in_a_gap_between_the_smallest_numbers():
-    """Where the slope of the line would overflow."""
     isotonic = IsotonicCalibrator().fit([0.0, 2e-323], [0, 1])
     assert isotonic.predict_proba([1e-323])[0, 1] == 0.5
 
@@ -107,13 +103,6 @@ SCORES = RNG.random(300)
 LABELS = (RNG.random(300) < SCORES**2).astype(int)
 
 
-def test_venn_abers_merges_for_the_log_loss():
-    """p1 / (1 - p0 + p1)."""
-    venn = VennAbers().fit(SCORES, LABELS)
-    low, high = venn.interval(SCORES).T
-    assert venn.predict_proba(SCORES)[:, 1] == pytest.approx(high / (1 - low + high))
-
-
 def test_venn_abers_merges_for_the_brier_score():
     """The mean of the two, moved towards 1/2: m + (p1 - p0) (1/2 - m)."""
     venn = VennAbers(loss="brier").fit(SCORES, LABELS)
@@ -123,33 +112,12 @@ def test_venn_abers_merges_for_the_brier_score():
     assert venn.predict_proba(SCORES)[:, 1] == pytest.approx(expected)
 
 
-def test_venn_abers_knows_nothing_beyond_the_scores():
-    """Below all p0 is 0, above all p1 is 1."""
-    venn = VennAbers().fit([0.3, 0.6], [0, 1])
-    assert venn.interval([0.1, 0.9]).tolist() == [[0.0, 0.5], [0.5, 1.0]]
-
-
-def test_venn_abers_of_a_constant_is_the_frequency_with_one_more():
-    """Three of four are events: 3/5 and 4/5."""
-    venn = VennAbers().fit(np.full(4, 0.3), [0, 1, 1, 1])
-    assert venn.interval([0.3]).tolist() == [[0.6, 0.8]]
-
-
 def test_venn_abers_of_one_class_is_not_certain():
     """Of n + 1 observations the last may be of the other class."""
     with pytest.warns(DegenerateDataWarning, match="one class"):
         venn = VennAbers().fit([0.5, 0.5, 0.5], [1, 1, 1])
     assert venn.interval([0.5]).tolist() == [[0.75, 1.0]]
     assert venn.predict_proba([0.5])[0, 1] == pytest.approx(0.8)
-
-
-def test_venn_abers_narrows_with_the_sample():
-    """Of the order of the number of observations in a block."""
-    rng = np.random.default_rng(2)
-    scores = rng.random(20_000)
-    venn = VennAbers().fit(scores, rng.random(20_000) < scores)
-    low, high = venn.interval(scores).T
-    assert (high - low).mean() < 0.02
 
 
 @pytest.mark.parametrize("weight", [1e-300, 1e300])
@@ -166,11 +134,6 @@ def test_venn_abers_weights_of_all_sizes_are_no_exception():
     venn = VennAbers().fit(SCORES[:100], LABELS[:100], weight)
     low, high = venn.interval(SCORES).T
     assert ((low >= 0) & (low <= high) & (high <= 1)).all()
-
-
-def test_venn_abers_zero_and_one_are_scores_like_others():
-    venn = VennAbers().fit([0.0, -0.0, 1.0, 1.0], [0, 0, 1, 1])
-    assert venn.interval([0.0, 1.0]) == pytest.approx(np.array([[0, 1 / 3], [2 / 3, 1]]))
 
 
 def test_venn_abers_interval_needs_a_fit():

@@ -52,16 +52,6 @@ def test_platt_of_smoothed_probabilities_agrees_with_scikit_learn():
     assert [platt.slope_, platt.intercept_] == pytest.approx([-peer.a_, -peer.b_], rel=1e-4)
 
 
-def test_platt_of_scores_takes_them_as_log_odds():
-    """As those of a support vector machine."""
-    p, y, _ = sample()
-    score = 3 * logit(p) + 1
-    platt = PlattScaling(from_logits=True).fit(score, y)
-    direct = PlattScaling().fit(p, y)
-    assert platt.slope_ == pytest.approx(direct.slope_ / 3, rel=1e-10)
-    assert platt.predict_proba(score) == pytest.approx(direct.predict_proba(p), rel=1e-10)
-
-
 def test_platt_finds_the_parameters_of_a_large_sample():
     """Beyond the size from which a part of the rows gives the start."""
     p, y, _ = sample(300_000)
@@ -195,18 +185,13 @@ def test_beta_am_is_platt_scaling_of_the_log_odds():
 
 
 def test_beta_with_a_and_b_1_is_the_identity():
+    """Without constraint a map may go down and up again, 1/2 at two places or none."""
     p, y, _ = sample_of_beta()
     beta = BetaCalibrator().fit(p, y)
     beta.a_, beta.b_, beta.c_ = 1.0, 1.0, 0.0
     assert beta.predict_proba(p)[:, 1] == pytest.approx(p, rel=1e-14)
-
-
-def test_beta_ab_keeps_one_half():
-    """By c = (a - b) ln 2."""
-    p, y, _ = sample_of_beta()
-    beta = BetaCalibrator(parameters="ab").fit(p, y)
-    assert beta.m_ == 0.5
-    assert beta.predict_proba([0.5])[0, 1] == pytest.approx(0.5, abs=1e-15)
+    p, y, _ = sample_of_beta(4000, 2.0, -0.5, 1.0)
+    assert BetaCalibrator(constrained=False).fit(p, y).m_ is None
 
 
 def test_beta_of_order_turned_around_is_the_share_of_events():
@@ -216,12 +201,6 @@ def test_beta_of_order_turned_around_is_the_share_of_events():
     assert (beta.a_, beta.b_) == (0, 0)
     assert beta.predict_proba([0.3])[0, 1] == pytest.approx(y.mean())
     assert beta.standard_errors_["a"] is None
-
-
-def test_beta_without_constraint_may_have_no_m():
-    """A map that goes down and up again is 1/2 at two places or none."""
-    p, y, _ = sample_of_beta(4000, 2.0, -0.5, 1.0)
-    assert BetaCalibrator(constrained=False).fit(p, y).m_ is None
 
 
 @pytest.mark.parametrize(("label", "m"), [(0, 1.0), (1, 0.0)])
@@ -253,17 +232,13 @@ def test_beta_without_constraint_is_bounded_where_an_interval_separates():
     assert min(bound.a_, bound.b_) == 0
 
 
-def test_beta_of_two_distinct_predictions_has_a_equal_to_b():
-    """Three parameters cannot be told apart; the map gives both shares."""
+def test_beta_of_too_few_values_has_a_equal_to_b():
+    """Three parameters cannot be told apart; the map gives the shares."""
     p, y = [0.3, 0.3, 0.3, 0.6, 0.6, 0.6], [0, 0, 1, 0, 1, 1]
     with pytest.warns(DegenerateDataWarning, match="too few values"):
         beta = BetaCalibrator().fit(p, y)
     assert beta.a_ == beta.b_
     assert beta.predict_proba([0.3, 0.6])[:, 1] == pytest.approx([1 / 3, 2 / 3])
-
-
-def test_beta_ab_of_equal_predictions_gives_their_share():
-    """Below 1/2 it can: a = b is enough."""
     with pytest.warns(DegenerateDataWarning, match="too few values"):
         beta = BetaCalibrator(parameters="ab").fit([0.3] * 4, [0, 0, 1, 0])
     assert beta.a_ == beta.b_ > 0
@@ -328,25 +303,12 @@ def test_quadratic_scaling_is_logistic_regression_on_log_odds_and_square():
     np.testing.assert_allclose(quadratic.predict_proba(s)[:, 1], expected, atol=1e-9)
 
 
-def test_quadratic_scaling_is_right_for_normal_log_odds():
-    """Of classes with the normals N(-1, 1) and N(1, 2^2), Bayes' rule is a quadratic."""
-    rng = np.random.default_rng(0)
-    y = rng.random(40_000) < 0.5
-    s = np.where(y, rng.normal(1, 2, y.size), rng.normal(-1, 1, y.size))
-    quadratic = QuadraticScaling(from_logits=True).fit(s, y)
-    got = [quadratic.intercept_, quadratic.slope_, quadratic.quadratic_]
-    np.testing.assert_allclose(got, [-np.log(2) + 3 / 8, 1.25, 3 / 8], atol=0.06)
-
-
-def test_two_values_leave_the_quadratic_at_zero():
+def test_quadratic_scaling_of_two_values_and_of_an_interval():
+    """Two values leave the quadratic at 0; no line separates events in the middle."""
     with pytest.warns(DegenerateDataWarning, match="too few values: the quadratic is set to 0"):
         quadratic = QuadraticScaling().fit([0.2, 0.2, 0.2, 0.6, 0.6], [0, 0, 1, 1, 0])
     assert quadratic.quadratic_ == 0
     np.testing.assert_allclose(quadratic.predict_proba([0.2, 0.6])[:, 1], [1 / 3, 1 / 2])
-
-
-def test_an_interval_separates_the_classes():
-    """Events in the middle: no line separates them, but a quadratic does."""
     with pytest.warns(DegenerateDataWarning, match="separate the classes"):
         quadratic = QuadraticScaling().fit([0.1, 0.4, 0.5, 0.6, 0.9], [0, 1, 1, 1, 0])
     event = quadratic.predict_proba([0.1, 0.5, 0.9])[:, 1]

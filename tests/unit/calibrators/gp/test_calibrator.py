@@ -289,7 +289,7 @@ def test_saturated_probabilities_have_logarithms_as_scores():
     assert "temperature_" not in again.to_dict()["state"]
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_and_failed_searches_are_told():
     """With the remedy; from inside of another calibrator too."""
     _, probs, codes = overconfident(3, 100)
     told = r"not at its maximum after 1 iterations; pass a larger max_iter"
@@ -298,10 +298,6 @@ def test_too_few_iterations_are_told():
     inner = OneVsRest(GPCalibrator(max_iter=1, monotone=True))
     with pytest.warns(DegenerateDataWarning, match=told):
         inner.fit(probs, codes)
-
-
-def test_search_that_fails_is_told():
-    """L-BFGS may end before its iterations are used up; the remedy is another one."""
     q = LatentPosterior(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
     said = unfinished(FittedGP(q, -1.0, 7, converged=False), 300)
     assert (

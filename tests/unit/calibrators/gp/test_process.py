@@ -63,17 +63,6 @@ def test_fourier_sum_of_a_matern_kernel_lacks_its_highest_frequencies(which):
     assert np.abs(np.cos(np.outer(d, omega)) @ weight - expected).max() < 3e-6
 
 
-def test_pair_products_are_those_of_the_whole_block():
-    """B sigma, and the derivative of sigma' B sigma by log scale."""
-    z, sigma = RNG.uniform(0, 1, (3, 6)), RNG.dirichlet(np.ones(6), 3)
-    product, by_scale = pair_products(z, sigma, 1.7, 0.3, 0)
-    for i in range(3):
-        block = kernel_line(z[i], z[i], 1.7, 0.3)
-        distance = (z[i][:, None] - z[i]) / 0.3
-        assert product[i] == pytest.approx(block @ sigma[i])
-        assert by_scale[i] == pytest.approx(sigma[i] @ (block * distance**2) @ sigma[i])
-
-
 @pytest.mark.parametrize("extent", [0.5, 5.0, 100.0])
 def test_fourier_sum_is_the_kernel_up_to_its_extent(extent):
     """The trapezoidal rule is exact to the precision of a double."""
@@ -126,7 +115,7 @@ def test_kernel_block_through_the_grid_is_the_full_one(places, scale):
 
 
 def test_weights_of_a_point_sum_to_one_and_lie_on_its_nodes(places):
-    """Constants are interpolated exactly, and a node has its own value."""
+    """A node has its own value; the range of the points may be nothing."""
     nodes = process.grid(0.0, 1.0, 0.3)
     first, weights = process.stencils(places, nodes)
     assert weights.sum(axis=1) == pytest.approx(1, abs=1e-13)
@@ -134,10 +123,6 @@ def test_weights_of_a_point_sum_to_one_and_lie_on_its_nodes(places):
     assert (first + process.ORDER <= nodes.size).all()
     first, weights = process.stencils(nodes[5:7], nodes)
     assert weights[0, 5 - first[0]] == pytest.approx(1, abs=1e-12)
-
-
-def test_one_place_has_a_grid():
-    """The range of the points may be nothing."""
     nodes = process.grid(0.4, 0.4, 0.2)
     stencil = process.stencils(np.array([0.4]), nodes)
     assert process.gather(*stencil, np.sin(nodes)[None])[0] == pytest.approx(np.sin(0.4), abs=1e-11)
@@ -160,8 +145,10 @@ def test_scatter_is_the_transposed_gather(places):
     assert np.sum(given * paths) == pytest.approx(np.sum(draws * taken))
 
 
-def test_few_points_are_their_own_centres():
+def test_centres_are_few_points_or_clusters_that_stand_apart():
     assert line_kmeans(np.array([3.0, 1.0, 3.0]), np.ones(3), 5) == pytest.approx([1, 3])
+    x = np.concatenate([np.full(90, 0.0), np.full(5, 0.5), np.full(5, 1.0), [0.01, 0.49]])
+    assert line_kmeans(x, np.ones(x.size), 3) == pytest.approx([0, 0.5, 1], abs=0.01)
 
 
 def test_centres_are_the_weighted_means_of_their_cells():
@@ -175,8 +162,3 @@ def test_centres_are_the_weighted_means_of_their_cells():
     assert centres == pytest.approx(
         line_kmeans(x.repeat(weight.astype(int)), np.ones(int(weight.sum())), 6)
     )
-
-
-def test_clusters_that_stand_apart_are_found():
-    x = np.concatenate([np.full(90, 0.0), np.full(5, 0.5), np.full(5, 1.0), [0.01, 0.49]])
-    assert line_kmeans(x, np.ones(x.size), 3) == pytest.approx([0, 0.5, 1], abs=0.01)

@@ -44,22 +44,6 @@ def test_taylor_is_equation_7_with_its_derivative():
         assert by_mean[place] == pytest.approx(numeric, abs=1e-7)
 
 
-@pytest.mark.parametrize("rho", [-1.0, 0.0, 0.5, 1.0])
-def test_taylor_by_hand(rho):
-    """Two classes at f = 0, variances v: log 1/2 - v (1 - rho) / 4, nothing where both go along.
-
-    The same as log 1/2 plus half of the curvature -1/4 of log expit times Var(f1 - f0) =
-    2 v (1 - rho).
-    """
-    v = 0.3
-    sigma, log_prob = softmax_rows(np.zeros((1, 2)), np.array([1]))
-    product = np.array([[v, rho * v], [rho * v, v]]) @ sigma[0]
-    variance = np.full((1, 2), v)
-    value, by_mean = taylor(sigma, log_prob, product[None], variance, np.array([1]), np.ones(1))
-    assert value == pytest.approx(np.log(0.5) - v * (1 - rho) / 4)
-    assert by_mean[0] == pytest.approx([-0.5, 0.5])
-
-
 def test_softmax_rows_hold_for_large_latent_values():
     """No overflow, and logarithms of what is 0."""
     sigma, log_prob = softmax_rows(np.array([[1000.0, 0.0, -1000.0]]), np.array([2]))

@@ -19,17 +19,12 @@ def sample(n=300, m=3, seed=0):
     return softmax(logits, axis=1), (logits / 2 + rng.gumbel(size=(n, m))).argmax(axis=1)
 
 
-def test_canonical_centre_is_what_the_uniform_prediction_becomes():
+def test_canonical_form_shows_the_centre_and_the_columns():
+    """Near a facet the odds change with epsilon to the power of a_ij - a_kj."""
     fitted = DirichletCalibrator().fit(*sample())
     A, c = fitted.canonical_
     assert fitted.predict_proba(np.full((1, 3), 1 / 3))[0] == pytest.approx(c)
     assert A.min(axis=0) == pytest.approx(0)
-
-
-def test_interpretation_points_show_columns():
-    """Near a facet the odds of two classes change with epsilon to the power of a_ij - a_kj."""
-    fitted = DirichletCalibrator().fit(*sample())
-    A, c = fitted.canonical_
     near, nearer = (fitted.interpretation_points(e)[1] for e in (1e-6, 1e-8))
     for j in range(3):
         power = (np.log(near[j]) - np.log(nearer[j])) / np.log(100)
@@ -47,24 +42,18 @@ def test_unpenalised_weights_have_the_column_sums_of_the_identity():
     assert np.ptp(np.diagonal(common[0])) == pytest.approx(0, abs=1e-12)
 
 
-def test_off_diagonal_zero_is_vector_scaling():
+def test_parts_of_the_matrix_may_be_fixed():
+    """Zero off the diagonal is vector scaling; dropped it keeps the rest of the whole fit."""
     probs, y = sample()
     fitted = DirichletCalibrator(lam=0, off_diagonal="zero").fit(probs, y)
     expected = VectorScaling().fit(probs, y).predict_proba(probs)
     assert fitted.predict_proba(probs) == pytest.approx(expected, abs=1e-6)
-
-
-def test_dropped_off_diagonal_keeps_the_diagonal_and_intercept_of_the_whole_fit():
     whole, dropped = (
         DirichletCalibrator(off_diagonal=option).fit(*sample()).linear_
         for option in ("free", "dropped")
     )
     assert (dropped[0] == np.diag(np.diagonal(whole[0]))).all()
     assert (dropped[1] == whole[1]).all()
-
-
-def test_fixed_diagonal_stays_one():
-    """And the other weights are fitted around it."""
     weights, b = DirichletCalibrator(diagonal="fixed", intercept=False).fit(*sample()).linear_
     assert (np.diagonal(weights) == 1).all()
     assert (weights != np.eye(3)).any()
@@ -129,11 +118,13 @@ def test_standard_errors_of_constrained_maps_leave_out_what_is_fixed():
     assert DirichletCalibrator().fit(*sample()).standard_errors_ is None
 
 
-def test_summary_prints_every_weight():
+def test_summary_prints_every_weight_and_epsilon_is_checked():
     probs, y = sample()
     text = str(DirichletCalibrator(lam=0, classes=["a", "b", "c"]).fit(probs, y).summary(rng=0))
     assert "W[a, b]" in text
     assert "std err" in text
+    with pytest.raises(InvalidInput, match="epsilon must lie strictly between 0 and 1"):
+        DirichletCalibrator().fit(*sample(50)).interpretation_points(0)
 
 
 @pytest.mark.parametrize("lam", [0, "auto"])
@@ -223,11 +214,6 @@ def test_constant_predictions_become_the_shares_of_the_classes():
     y = np.repeat([0, 1, 2], [10, 20, 30])
     fitted = DirichletCalibrator(mu=0).fit(np.tile([0.2, 0.3, 0.5], (60, 1)), y)
     assert fitted.predict_proba([[0.2, 0.3, 0.5]])[0] == pytest.approx([1 / 6, 1 / 3, 1 / 2])
-
-
-def test_epsilon_lies_between_zero_and_one():
-    with pytest.raises(InvalidInput, match="epsilon must lie strictly between 0 and 1"):
-        DirichletCalibrator().fit(*sample(50)).interpretation_points(0)
 
 
 def test_fit_that_stops_before_the_minimum_says_so(monkeypatch):

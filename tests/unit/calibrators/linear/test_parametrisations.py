@@ -18,28 +18,12 @@ def predictions(k):
     return np.random.default_rng(1).dirichlet(np.ones(k), size=20)
 
 
-def test_canonical_form_is_the_same_map(linear):
-    """Theorem 1: softmax(A ln(k q) + ln c)."""
+def test_canonical_and_generative_forms_are_the_same_map(linear):
+    """Theorem 1: softmax(A ln(k q) + ln c), and the posterior of Dirichlet laws."""
     q = predictions(len(linear[1]))
     A, c = forms.linear_to_canonical(*linear)
     expected = softmax(np.log(q) @ linear[0].T + linear[1], axis=1)
     assert softmax(np.log(len(c) * q) @ A.T + np.log(c), axis=1) == pytest.approx(expected)
-
-
-def test_canonical_form_is_unique(linear):
-    """Constants added to a column of W or to b leave no trace."""
-    W, b = linear
-    A, c = forms.linear_to_canonical(W, b)
-    again = forms.linear_to_canonical(W + np.arange(len(b)), b - 3)
-    assert (A.min(axis=0) == 0).all()
-    assert c.sum() == pytest.approx(1)
-    assert again[0] == pytest.approx(A, abs=1e-14)
-    assert again[1] == pytest.approx(c, abs=1e-14)
-
-
-def test_generative_form_is_the_same_map(linear):
-    """Theorem 1: the posterior of Dirichlet laws, by scipy's densities."""
-    q = predictions(len(linear[1]))
     alpha, pi = forms.linear_to_generative(*linear)
     joint = np.log(pi) + np.column_stack([dirichlet.logpdf(q.T, row) for row in alpha])
     expected = log_softmax(np.log(q) @ linear[0].T + linear[1], axis=1)
@@ -48,8 +32,15 @@ def test_generative_form_is_the_same_map(linear):
     assert pi.sum() == pytest.approx(1)
 
 
-def test_conversions_are_inverse_to_each_other(linear):
-    """The way back from the generative form gives the canonical form again."""
+def test_conversions_have_one_form_and_are_inverse_to_each_other(linear):
+    """Constants added to a column of W or to b leave no trace."""
+    W, b = linear
+    A, c = forms.linear_to_canonical(W, b)
+    again = forms.linear_to_canonical(W + np.arange(len(b)), b - 3)
+    assert (A.min(axis=0) == 0).all()
+    assert c.sum() == pytest.approx(1)
+    assert again[0] == pytest.approx(A, abs=1e-14)
+    assert again[1] == pytest.approx(c, abs=1e-14)
     A, c = forms.linear_to_canonical(*linear)
     pair = forms.generative_to_linear(*forms.linear_to_generative(*linear))
     back = forms.linear_to_canonical(*pair)

@@ -35,15 +35,11 @@ def differences(function, theta, step=1e-6):
     return np.array(result).reshape(*theta.shape, *np.shape(result[0]))
 
 
-def test_hessian_is_that_of_differences_of_the_gradient(problem):
+def test_hessian_is_that_of_differences_and_multiplies(problem):
     theta, task = problem
     found = hessian(task.at(theta)[2], task.X, task.weight) + np.diag(task.penalty.ravel())
     expected = differences(lambda t: task.at(t)[1], theta)
     assert found == pytest.approx(expected.reshape(20, 20), abs=1e-8)
-
-
-def test_hessian_product_multiplies_with_the_hessian(problem):
-    theta, task = problem
     probs = task.at(theta)[2]
     V = np.random.default_rng(0).normal(size=(4, 5))
     product = (hessian(probs, task.X, task.weight) @ V.ravel()).reshape(4, 5)

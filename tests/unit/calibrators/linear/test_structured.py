@@ -74,29 +74,17 @@ def test_structured_scaling_is_the_minimum_that_scipy_finds(calibrator, data):
 
 
 @pytest.mark.parametrize("calibrator", KINDS)
-def test_structured_scaling_takes_logarithms_of_probabilities(calibrator, data):
-    z, y, _ = data
-    of_logits = calibrator.fit(z, y).predict_proba(z)
-    of_probs = type(calibrator)(**calibrator.get_params() | {"from_logits": False})
-    probs = softmax(z, axis=1)
-    np.testing.assert_allclose(of_probs.fit(probs, y).predict_proba(probs), of_logits, atol=1e-8)
-
-
-@pytest.mark.parametrize("calibrator", KINDS)
 def test_strong_penalties_leave_smoothed_temperature_scaling(calibrator, data):
     strong = {name: 1e9 for name in calibrator.get_params() if name.endswith("lam")}
     p = type(calibrator)(from_logits=True, **strong).fit(*data).predict_proba(data[0])
     np.testing.assert_allclose(p, smoothed(*data), atol=1e-7)
 
 
-def test_labels_that_are_separated_leave_no_certainty():
-    """One row in n + 1 might still have another label."""
+def test_structured_scaling_of_separated_labels_leaves_no_certainty():
+    """One row in n + 1 might still have another label; penalties are positive."""
     z = np.array([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
     with pytest.warns(DegenerateDataWarning, match="predictions are certain"):
         calibrator = StructuredMatrixScaling(from_logits=True).fit(z, [0, 0, 1, 1])
     assert 0.01 < calibrator.predict_proba(z).min() < 0.1
-
-
-def test_penalties_are_positive():
     with pytest.raises(InvalidInput, match="off_diagonal_lam must be a positive number; got 0"):
         StructuredMatrixScaling(off_diagonal_lam=0).fit([[0.5, 0.5], [0.2, 0.8]], [0, 1])

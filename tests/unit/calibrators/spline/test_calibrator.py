@@ -10,7 +10,6 @@ from caltest.calibrators import SplineCalibrator
 from caltest.errors import DegenerateDataWarning, InvalidInput
 
 GRID = np.linspace(0, 1, 5001)
-MODES = ["top-1", "top-2", "top-3", "within-top-2", "within-top-1", "class-wise", "all-ranks"]
 
 
 def simulated(n=2000, m=4, seed=0, power=1.5):
@@ -323,20 +322,6 @@ def test_class_that_never_occurs_keeps_its_probability():
     with pytest.warns(DegenerateDataWarning, match="the event of 2 never or always happened"):
         fitted = SplineCalibrator(mode="class-wise").fit(probs, labels)
     np.testing.assert_array_equal(fitted.recalibrated_[2], fitted.scores_[2])
-
-
-@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("target", ["cumulative", "difference"])
-def test_probabilities_of_zero_and_one_are_calibrated(mode, target):
-    """Rows with all mass on a class, and rows that tie, among few."""
-    probs = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0.25] * 4, [0.5, 0.5, 0, 0], [0, 0, 0, 1]])
-    fitted = SplineCalibrator(mode=mode, target=target).fit(probs, [0, 2, 3, 1, 3])
-    calibrated = fitted.predict_proba(probs)
-    np.testing.assert_allclose(calibrated.sum(axis=1), 1, atol=1e-12)
-    assert calibrated.min() >= 0
-    if mode not in {"class-wise", "all-ranks"}:
-        np.testing.assert_array_equal(calibrated.argmax(axis=1), probs.argmax(axis=1))
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,13 @@ def test_tolerance_of_the_root_is_in_units_of_the_root():
     assert judged[1].estimate == pytest.approx(np.sqrt(judged[0].estimate), rel=1e-12)
 
 
-def test_root_of_a_negative_estimate_is_zero():
+def test_root_of_the_square():
+    """That of a negative estimate is 0; symbols tell them apart."""
     probs, labels = [0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]
     assert debiased_ece(probs, labels, bins=2, root=True) == 0.0
+    assert DebiasedECE().symbol == "debiased ECE_2^2"
+    assert DebiasedECE(root=True).symbol == "debiased ECE_2"
+    assert DebiasedECE(root=True).description == "root of the debiased squared calibration error"
 
 
 def test_debiased_ece_of_many_rows_is_close_to_the_square():
@@ -102,9 +106,3 @@ def test_root_gives_the_pvalue_of_the_square_where_it_is_positive():
     )
     assert first.statistic > 0
     assert first.pvalue == second.pvalue
-
-
-def test_symbols_tell_square_and_root_apart():
-    assert DebiasedECE().symbol == "debiased ECE_2^2"
-    assert DebiasedECE(root=True).symbol == "debiased ECE_2"
-    assert DebiasedECE(root=True).description == "root of the debiased squared calibration error"

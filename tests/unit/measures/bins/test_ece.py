@@ -8,9 +8,8 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.measures import ECE, ClasswiseECE, classwise_ece, ece
+from caltest.measures import ECE, ClasswiseECE, ece, mce
 from caltest.measures.bins.ece import class_bins, sweep_counts, tie_runs
-from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
 
@@ -23,15 +22,11 @@ def predictions():
     return ct.datasets.generative_model("M2", n=300, m=3, alpha=1.0, rng=0)
 
 
-def test_ece_of_one_observation_is_its_distance():
-    """With n = 1 there is one bin."""
+def test_ece_of_one_observation_and_on_an_edge():
+    """One bin; 0.7 is in (0.6, 0.7] of ten bins although 10 * 0.7 rounds up."""
     assert ece([[0.5, 0.3, 0.2]], [1]) == pytest.approx(0.7)
     assert ece([0.2], [1], binning="quantile") == pytest.approx(0.8)
     assert ece([0.2], [1], binning="sweep") == pytest.approx(0.8)
-
-
-def test_value_on_an_edge_belongs_to_the_lower_bin():
-    """0.7 is in (0.6, 0.7] of ten bins although 10 * 0.7 rounds up."""
     assert ece([0.65, 0.7], [0, 1], bins=10) == pytest.approx(0.5 - 0.675 + 0.35)
 
 
@@ -104,6 +99,9 @@ def test_sweep_shows_the_number_of_bins_of_the_observed_labels():
 
 def test_power_is_part_of_the_symbol():
     assert [ECE(p=p).symbol for p in (1, 2, 1.5)] == ["ECE", "ECE_2", "ECE_1.5"]
+    assert ClasswiseECE(p=2).symbol == "classwise ECE_2"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'p'"):
+        mce([0.1], [0], p=2)  # it is the ECE with an infinite one
 
 
 # ---- the null law -------------------------------------------------------------------------------
@@ -127,16 +125,6 @@ def test_exact_pvalue_is_that_over_all_labels(options):
     assert result.pvalue == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
 
 
-@pytest.mark.full
-def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
-    """Sum p (1 - p), clearly less than that of a binomial variable with the same mean."""
-    event = np.tile([0.02, 0.98], 500)
-    bound = ECE(bins=1).bind(ct.Predictions(event, np.zeros(1000, int), classes=[0, 1]))
-    counts = bound.redraw(resample_keys(0, 4000)).sum(axis=1)
-    assert counts.var() == pytest.approx(1000 * 0.02 * 0.98, rel=0.1)
-    assert counts.var() < 0.1 * 1000 * 0.5 * 0.5
-
-
 @pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance"])
 def test_rows_without_weight_make_no_bins_of_clusters(binning):
     """The predictions of such rows are in a bin of their own."""
@@ -156,32 +144,12 @@ def test_rows_without_weight_make_no_bins_of_clusters(binning):
     assert result.statistic == pytest.approx(alone.statistic)
 
 
-def test_classwise_ece_of_two_classes_is_the_ece():
-    """The other class has the same gaps, in mirrored bins, where none is on an edge."""
-    data = ct.datasets.generative_model("M2", n=100, m=2, rng=0)
-    assert classwise_ece(data) == pytest.approx(ece(data), rel=1e-12)
-
-
 @pytest.mark.parametrize(("bins", "dtype"), [(256, np.uint8), (257, np.uint16)])
 def test_table_of_bins_takes_the_smallest_type(bins, dtype):
     """One byte for each probability up to 256 bins."""
     data = ct.datasets.generative_model("M1", n=20, m=3, rng=0)
     codes, _ = class_bins(data, ClasswiseECE(bins=bins))
     assert codes.dtype == dtype
-
-
-def test_classwise_ece_parameters_name_the_bins():
-    data = ct.datasets.generative_model("M1", n=20, m=3, rng=0)
-    assert ClasswiseECE().bind(data).parameters == {"binning": "uniform", "bins": 15}
-    assert ClasswiseECE(p=2).symbol == "classwise ECE_2"
-
-
-def test_labels_of_all_classes_are_redrawn_together():
-    """In every resample the counts over classes add up to n."""
-    data = ct.datasets.generative_model("M1", n=50, m=4, rng=0)
-    labels = ClasswiseECE().bind(data).redraw(resample_keys(0, 20))
-    assert labels.shape == (20, 50)
-    assert labels.max() <= 3
 
 
 def plain_bins(labels, values, bins):

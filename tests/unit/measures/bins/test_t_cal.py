@@ -16,20 +16,12 @@ def test_number_of_scales_is_that_of_the_authors(n, scales):
 
 
 def test_scales_without_a_pair_are_left_out():
-    """0.1 and 0.2 share cells of width 1/2 and 1/4 only."""
+    """0.1 and 0.2 share cells of width 1/2 and 1/4 only; without any there is no error."""
     data = ct.Predictions([0.1, 0.2, 0.9], [0, 1, 1])
     assert TCal(scales=10).bind(data).parameters == {"scales": 2, "bins": "2 to 2^2"}
-
-
-def test_t_cal_needs_a_pair():
-    """No scale has a cell with two rows."""
     for probs, labels in (([0.1], [0]), ([0.1, 0.9], [0, 1])):
         with pytest.raises(NotApplicable, match=r"two predictions in one half.*use the test 'ks'"):
             t_cal(probs, labels)
-
-
-def test_certain_predictions_that_are_right_have_no_error():
-    assert t_cal(np.eye(2)[[0, 1] * 5], [0, 1] * 5) == 0.0
 
 
 def test_certain_predictions_that_are_wrong_have_a_huge_error():

@@ -75,16 +75,12 @@ def test_reference_draws_are_not_those_of_a_user():
 
 
 def test_scale_is_the_share_up_to_the_tenth_value_and_goes_on():
-    """-log p is the share of the reference values, and increases beyond the largest of them."""
+    """-log p is the share of the reference, and increases beyond it; of a constant far out."""
     reference = np.random.default_rng(1).normal(size=299)
     scale = TailScale(reference, two_sided=False)
     assert scale.scores(np.array([np.median(reference)]))[0] == pytest.approx(np.log(2), abs=0.01)
     far = scale.scores(np.array([3.0, 5.0, 8.0]))
     assert (np.diff(far) > 3).all()
-
-
-def test_scale_of_a_constant_statistic():
-    """What is none of the constant values is far out; the constant is not."""
     scale = TailScale(np.zeros(299), two_sided=True)
     inside, outside = scale.scores(np.array([0.0, 1.0]))
     assert inside == 0

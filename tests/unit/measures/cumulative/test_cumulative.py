@@ -13,16 +13,20 @@ from caltest.measures.tolerance import Tolerance, draw_poisson
 from caltest.numerics.tails import modulus_sf, range_sf
 
 
-def test_limit_law_is_that_of_the_scaled_error():
-    """The statistic is the error over the standard deviation of the whole sum."""
+@pytest.mark.parametrize(
+    ("kind", "error", "tail"),
+    [(KSError, ks_error, modulus_sf), (KuiperError, kuiper_error, range_sf)],
+)
+def test_limit_law_is_that_of_the_scaled_error(kind, error, tail):
+    """The statistic is the error over the standard deviation of the whole sum, scaled or not."""
     data = generative_model("M1", n=500, m=2, rng=0)
     event = data.probs[:, 1]
-    statistic = ks_error(data) * 500 / math.sqrt(np.sum(event * (1 - event)))
+    statistic = error(data) * 500 / math.sqrt(np.sum(event * (1 - event)))
     for scaled in (False, True):
-        limit = KSError(scaled=scaled).limit(data)
+        limit = kind(scaled=scaled).limit(data)
         assert limit.statistic == pytest.approx(statistic, rel=1e-12)
-        assert limit.pvalue == pytest.approx(modulus_sf(statistic), rel=1e-10)
-    assert limit.statistic_name == "scaled KS"
+        assert limit.pvalue == pytest.approx(tail(statistic), rel=1e-10)
+        assert limit.statistic_name == f"scaled {kind().symbol}"
 
 
 @pytest.mark.parametrize("options", [{"scaled": True}, {"scaled": False}])
@@ -37,19 +41,6 @@ def test_certain_predictions_have_no_scale(options):
 def test_zero_is_not_negative():
     """A perfect forecast prints as 0, not -0."""
     assert math.copysign(1, ks_error([0.0, 1.0], [0, 1])) == 1
-
-
-# ---- the Kuiper error, its scaling and its limit law --------------------------------------------
-
-
-def test_limit_law_is_that_of_the_range():
-    """Scaled or not, the p-value is that of the scaled error."""
-    data = generative_model("M1", n=500, m=2, rng=0)
-    statistic = kuiper_error(data, scaled=True)
-    for scaled in (False, True):
-        limit = KuiperError(scaled=scaled).limit(data)
-        assert limit.statistic == pytest.approx(statistic, rel=1e-12)
-        assert limit.pvalue == pytest.approx(range_sf(statistic), rel=1e-10)
 
 
 # ---- places where the partial sums are near their maximum ---------------------------------------

@@ -117,23 +117,12 @@ def test_two_sided_test_has_no_side(measure):
 # ---- the binomial test of a rating grade -------------------------------------------------------
 
 
-def test_exact_null_tends_to_the_binomial_tail():
-    """Where all predictions are equal, within 5 standard errors of B = 9999 resamples."""
-    data = grade(0.03, 100, 7)
-    exact = calibration_test(data, test="binomial", null="exact", n_resamples=9999, rng=0)
-    tail = stats.binom.sf(6, 100, 0.03)
-    assert abs(exact.pvalue - tail) < 5 * np.sqrt(tail / 1e4)
-
-
 def test_binomial_law_is_wider_than_that_of_unequal_predictions():
     """A sum of unequal Bernoullis varies less, so that a rare number is more probable."""
     data = Predictions(np.repeat([0.01, 0.6], 30), np.repeat([0, 1, 0, 1], [29, 1, 6, 24]))
     binomial = calibration_test(data, test="binomial", null="closed-form")
     exact = calibration_test(data, test="binomial", null="exact", n_resamples=1999, rng=0)
     assert exact.pvalue < binomial.pvalue
-
-
-# ---- the Jeffreys test of a rating grade -------------------------------------------------------
 
 
 # ---- the normal test of a rating grade ---------------------------------------------------------
@@ -178,31 +167,12 @@ def test_correlation_is_basels(asset_class, pd, expected):
     assert Vasicek(correlation=asset_class).correlation_at(pd) == pytest.approx(expected, rel=1e-12)
 
 
-def test_default_null_is_the_closed_form():
-    """Redrawn labels are independent, so there is no exact null."""
-    result = calibration_test(grade(0.02, 200, 8), test="vasicek")
-    assert (result.null, result.n_resamples) == ("closed-form", None)
-    assert result.parameters["asset class"] == "corporate"
-    with pytest.raises(NotApplicable, match=r"'exact' has no meaning for .*'closed-form'"):
-        calibration_test(grade(0.02, 200, 8), test="vasicek", null="exact")
-
-
 def test_correlation_makes_many_defaults_likelier():
     """The p-value grows with the correlation, and without one is binomial."""
     data = grade(0.02, 500, 20)
     found = [Vasicek(correlation=c).closed_form(data).pvalue for c in (0, 0.01, 0.05, 0.2)]
     assert found == sorted(found)
     assert found[0] == Binomial().closed_form(data).pvalue
-
-
-def test_closed_form_tends_to_the_limit():
-    """At n = 100,000 they agree to three digits."""
-    data = grade(0.02, 100_000, 4000)
-    closed, limit = (
-        calibration_test(data, test="vasicek", null=null, correlation=0.12).pvalue
-        for null in ("closed-form", "asymptotic")
-    )
-    assert closed == pytest.approx(limit, rel=1e-3)
 
 
 @pytest.mark.parametrize("correlation", [-0.1, 1.0, "bank", True, None])

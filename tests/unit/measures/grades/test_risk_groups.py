@@ -34,17 +34,13 @@ def starts(ordered, groups):
 
 
 def test_groups_are_those_of_exact_quantiles():
-    """With ties, breaks on scores, more groups than rows, and one row."""
+    """With ties, breaks on scores that close a group, more groups than rows, and one row."""
     rng = np.random.default_rng(0)
     for _ in range(500):
         n, groups = rng.integers(1, 40), rng.integers(2, 15)
         ordered = np.sort(rng.integers(0, rng.integers(2, 50), n) / 64)
         start = starts(ordered, int(groups))
         assert np.diff(start).tolist() == exact_sizes(ordered, int(groups))
-
-
-def test_a_break_on_a_score_closes_the_group():
-    """Eleven rows, ten groups: every break is a score, and the first group has two."""
     assert np.diff(starts(np.arange(11) / 10, 10)).tolist() == [2] + [1] * 9
 
 

@@ -58,13 +58,9 @@ def test_tail_is_exact_in_rational_arithmetic():
         assert log_upper_tail(k, n, x) == pytest.approx(math.log(sum(mass[k:])), rel=1e-14)
 
 
-def test_tail_does_not_underflow():
-    """All of 10,000 trials at 1 %."""
+def test_tail_at_its_ends():
+    """All of 10,000 trials at 1 %; an impossible and a certain event."""
     assert log_upper_tail(10_000, 10_000, 0.01) == pytest.approx(10_000 * math.log(0.01))
-
-
-def test_tail_at_zero_and_one():
-    """An impossible event has log probability -inf, a certain one 0."""
     assert log_upper_tail(1, 5, 0.0) == -math.inf
     assert log_upper_tail(0, 5, 0.0) == log_upper_tail(5, 5, 1.0) == 0.0
 

@@ -68,22 +68,14 @@ def test_method_follows_the_number_of_distinct_predictions():
     assert ConfidenceBand(digits=1).bind(few).parameters["method"] == "round"
 
 
-def test_yang_barber_is_below_the_others():
-    """Hoeffding's inequality is not better than the exact tail here."""
+def test_yang_barber_and_impossible_labels():
+    """Hoeffding's inequality is not better than the exact tail; impossible labels are infinite."""
     rng = np.random.default_rng(0)
     x = rng.random(500)
     labels = (rng.random(500) < x**3).astype(int)
     hoeffding = confidence_band(x, labels, method="yang-barber")
     assert 0 < hoeffding < confidence_band(x, labels)
-
-
-def test_impossible_labels_are_infinite():
     assert confidence_band([0.0, 0.5], [1, 0]) == math.inf
-
-
-def test_one_prediction_gives_the_two_sided_binomial_test():
-    value = confidence_band([0.3] * 20, [1] * 12 + [0] * 8)
-    assert 10**-value == pytest.approx(2 * binom.sf(11, 20, 0.3), rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")

@@ -16,16 +16,6 @@ BOTH = pytest.mark.parametrize("score", ["brier", "log-loss"])
 
 
 @BOTH
-def test_value_is_the_miscalibration_of_the_decomposition(score):
-    rng = np.random.default_rng(0)
-    data = Predictions(
-        rng.choice([0.1, 0.2, 0.5, 0.9], 80), rng.integers(2, size=80), sample_weight=rng.random(80)
-    )
-    parts = score_decomposition(data, score=score)
-    assert corp_miscalibration(data, score=score) == pytest.approx(parts.miscalibration, rel=1e-12)
-
-
-@BOTH
 def test_values_of_redrawn_labels_are_those_of_new_predictions(score):
     data = generative_model("M1", n=50, m=2, alpha=1.0, rng=0)
     bound = CorpMiscalibration(score=score).bind(data)
@@ -34,11 +24,6 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions(score):
         score_decomposition(bound.units.mean, row, score=score).miscalibration for row in labels
     ]
     np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12, atol=1e-15)
-
-
-def test_calibrated_steps_have_none():
-    """Where the share of events at each prediction is that prediction."""
-    assert corp_miscalibration([0.25] * 4 + [0.5] * 2, [0, 0, 0, 1, 0, 1]) == 0.0
 
 
 def test_infinite_log_loss_is_infinite():
@@ -59,28 +44,20 @@ Y = (RNG.random(300) < P**2).astype(int)
 
 
 def test_curve_is_the_isotonic_regression():
-    """At every prediction it has the value of scikit-learn's fit."""
+    """That of scikit-learn; the Brier score of the fit is score - miscalibration."""
     expected = IsotonicRegression().fit(P, Y).predict(P)
     np.testing.assert_allclose(corp_curve(P, Y).at(P), expected, atol=1e-12)
-
-
-def test_curve_has_the_score_of_the_decomposition():
-    """The Brier score of the fit is score - miscalibration."""
     parts = score_decomposition(P, Y)
     fitted = np.mean(np.square(corp_curve(P, Y).at(P) - Y))
     assert fitted == pytest.approx(parts.score - parts.miscalibration, rel=1e-12)
 
 
-def test_curve_counts_weights():
-    """A row of weight 2 counts twice."""
+def test_corners_of_the_curve_ascend_and_weights_count():
+    """A row of weight 2 counts twice; no two corners have the same place."""
     weighted = corp_curve(Predictions([0.2, 0.4, 0.6], [1, 0, 1], sample_weight=[1, 2, 1]))
     repeated = corp_curve([0.2, 0.4, 0.4, 0.6], [1, 0, 0, 1])
     np.testing.assert_allclose(weighted.probability, repeated.probability)
     np.testing.assert_allclose(weighted.mass, repeated.mass * 3 / 4)  # in units of the mean weight
-
-
-def test_corners_of_the_curve_ascend():
-    """A block of one prediction has one corner, so that no two have the same place."""
     x, y = corp_curve([0.1, 0.1, 0.5], [0, 1, 1]).points
     assert x.tolist() == [0.1, 0.5]
     assert y.tolist() == [0.5, 1]

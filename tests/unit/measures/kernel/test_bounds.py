@@ -1,6 +1,7 @@
 """Intervals of kernel errors: U-statistics, blocks, and how they agree with the tests."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,17 +129,13 @@ def test_upper_end_of_no_error_at_all_is_what_all_rows_can_miss():
     assert found.high == pytest.approx(2.0 * share**2, rel=0.02)
 
 
-def test_interval_of_the_kce_is_the_root_of_that_of_the_skce():
-    """A monotone map of the error maps the interval."""
+def test_intervals_of_kce_and_mmce_are_roots_of_that_of_the_skce():
+    """The MMCE is the KCE with half the exponential kernel of width w."""
     data = generative_model("M2", n=100, m=3, rng=1)
     square, root = ends_of(SKCE(kernel=KERNEL), data), ends_of(KCE(kernel=KERNEL), data)
     ends = (square.low, square.high, square.estimate)
     assert (root.low, root.high, root.estimate) == pytest.approx(np.sqrt(ends), rel=1e-12)
     assert BIASED in root.notes
-
-
-def test_interval_of_the_mmce_is_that_of_its_kernel():
-    """The MMCE is the KCE with half the exponential kernel of width w."""
     data = generative_model("M2", n=100, m=2, rng=1)
     mmce, kce = ends_of(MMCE(width=0.5), data), ends_of(KCE(kernel=KERNEL), data)
     assert mmce.high == pytest.approx(kce.high / math.sqrt(2.0), rel=1e-12)
@@ -151,18 +148,19 @@ def test_interval_that_reaches_zero_says_so():
     assert ZERO in found.notes
 
 
-def test_error_that_no_row_changes_has_no_interval():
-    """Perfect predictions have no error to vary."""
-    perfect = Predictions(np.eye(3), [0, 1, 2])
-    with pytest.raises(NotApplicable, match="SKCE is the same without any row"):
-        ends_of(SKCE(kernel=KERNEL), perfect)
-
-
-def test_two_rows_have_no_jackknife():
-    """Without one of them there is no pair."""
-    data = generative_model("M2", n=2, m=3, rng=0)
-    with pytest.raises(NotApplicable, match="at least three observations, and there are 2"):
-        ends_of(SKCE(kernel=KERNEL), data)
+@pytest.mark.parametrize(
+    ("measure", "data", "message"),
+    [
+        (SKCE(), Predictions(np.eye(3), [0, 1, 2]), "SKCE is the same without any row"),
+        (SKCE(), generative_model("M2", n=2, m=3, rng=0), "at least three observations, .* are 2"),
+        (SKCE(estimator="block", block_size=5), generative_model("M2", n=5, m=3, rng=1),
+         r"these \(1 in all\) do not"),
+    ],
+    ids=["perfect predictions", "two rows", "one block"],
+)  # fmt: skip
+def test_error_that_does_not_vary_has_no_interval(measure, data, message):
+    with pytest.raises(NotApplicable, match=message):
+        ends_of(replace(measure, kernel=KERNEL), data)
 
 
 OPTIONS = {"level": 0.9}
@@ -178,12 +176,6 @@ def test_ends_are_those_of_students_interval(estimator, size):
     low, high = stats.t.interval(0.9, len(values) - 1, np.mean(values), stats.sem(values))
     found = measure.own_interval(data, **OPTIONS)
     assert (found.low, found.high) == pytest.approx((max(low, 0.0), high), rel=1e-10)
-
-
-def test_one_block_has_no_interval():
-    data = generative_model("M2", n=5, m=3, rng=1)
-    with pytest.raises(NotApplicable, match=r"these \(1 in all\) do not"):
-        SKCE(estimator="block", block_size=5).own_interval(data, **OPTIONS)
 
 
 def test_interval_of_rare_errors_is_that_of_all_pairs():

@@ -21,10 +21,6 @@ def test_cme_of_equal_deviations_is_cut_off():
     assert value == pytest.approx(19e10, rel=1e-6)
 
 
-def test_cme_of_perfect_predictions_is_zero():
-    assert cme(np.eye(2)[[0, 1] * 10], [0, 1] * 10, kernel=KERNEL) == 0.0
-
-
 def test_exact_cme_counts_equal_deviations_as_ties():
     """One prediction of 0.5 throughout and three observations: p = P(all labels equal) = 1 / 4."""
     options = {"kernel": KERNEL, "n_resamples": 4000, "rng": 0}
@@ -52,11 +48,13 @@ def test_limit_is_chi_squared_with_a_degree_of_freedom_for_each_location():
 
 
 def test_limit_counts_the_dimensions_that_the_locations_span():
-    """Two classes: locations (t, 0) and (t, 1) have opposite deviations."""
+    """Two classes: (t, 0) and (t, 1) have opposite deviations; none that vary have no limit."""
     predictions = ct.datasets.generative_model("M1", n=4000, m=2, rng=0)
     limit = CME(locations=([0.5, 0.5], [0, 1])).limit(predictions)
     assert limit.null_text == "chi^2 limit with 1 degree of freedom"
     assert limit.notes == ("the deviations at 2 test locations span 1 dimensions",)
+    with pytest.raises(NotApplicable, match=r"needs deviations that vary.*use null='exact'"):
+        CME(kernel=KERNEL).limit(ct.Predictions(np.full(20, 0.3), np.ones(20, int)))
 
 
 @pytest.mark.parametrize(("n", "noted"), [(2999, True), (3000, False)])
@@ -69,29 +67,12 @@ def test_limit_is_noted_to_be_crude_where_n_is_not_large(n, noted):
     )
 
 
-def test_limit_needs_deviations_that_vary():
-    with pytest.raises(NotApplicable, match=r"needs deviations that vary.*use null='exact'"):
-        CME(kernel=KERNEL).limit(ct.Predictions(np.full(20, 0.3), np.ones(20, int)))
-
-
 def test_cme_needs_more_observations_than_locations():
     """With n <= J the statistic would be the same for all labels."""
     with pytest.raises(NotApplicable, match="there are 3 for 3; take fewer locations"):
         cme([0.2, 0.5, 0.9], [0, 1, 1], locations=3)
     with pytest.raises(NotApplicable, match="there are 1 for 1"):
         cme([0.2], [0], kernel=KERNEL)
-
-
-def test_cme_result_shows_statistic_and_estimate():
-    """T^2 is judged, and the squared UCME is the calibration error it stands for."""
-    predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=0)
-    for null in ("exact", "consistency", "asymptotic"):
-        result = ct.test_calibration(
-            None, predictions, test="cme", null=null, n_resamples=99, rng=0
-        )
-        assert (result.statistic_name, result.estimate_name) == ("T^2", "UCME^2")
-        assert result.statistic == pytest.approx(cme(predictions), rel=1e-12)
-        assert result.estimate == pytest.approx(ucme(predictions), rel=1e-12)
 
 
 # ---- test locations -----------------------------------------------------------------------------
@@ -123,16 +104,6 @@ def test_sampled_locations_are_predictions_with_a_class_they_allow(predictions):
     assert all(tuple(row) in rows for row in sampled.probs)
     assert len({tuple(row) for row in sampled.probs}) == 20
     assert (sampled.probs[np.arange(20), sampled.labels] > 0).all()
-
-
-def test_sampled_locations_look_neither_at_labels_nor_at_the_order(predictions):
-    """So that the exact null stays exact, and permuted rows give the same statistic."""
-    order = np.random.default_rng(1).permutation(predictions.n)
-    first = sampled_locations(predictions, 8)
-    other = ct.Predictions(predictions.probs[order], np.zeros(predictions.n, int))
-    second = sampled_locations(other, 8)
-    np.testing.assert_array_equal(first.probs, second.probs)
-    np.testing.assert_array_equal(first.labels, second.labels)
 
 
 def test_sampled_locations_of_two_classes_are_quantiles():
@@ -209,17 +180,10 @@ def test_parameters_say_where_locations_come_from(predictions):
     assert given.parameters["test locations"] == "1 given"
 
 
-def test_ucme_of_perfect_predictions_is_zero():
-    assert ucme(np.eye(3), [0, 1, 2]) == 0.0
-
-
-def test_ucme_of_equal_predictions_warns():
-    """There is no bandwidth, and 1.0 takes its place."""
+def test_ucme_of_equal_predictions_and_of_one_observation():
+    """There is no bandwidth of equal predictions, and 1.0 takes its place."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         assert ucme([0.5, 0.5], [1, 1]) == pytest.approx(0.25)
-
-
-def test_ucme_of_one_observation_is_defined():
     kernel = Exponential(1.0)
     value = ucme([[0.5, 0.3, 0.2]], [0], locations=([[0.5, 0.3, 0.2]], [2]), kernel=kernel)
     assert value == pytest.approx(0.04)

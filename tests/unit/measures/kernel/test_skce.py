@@ -11,7 +11,7 @@ from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
 from caltest.kernels.fitted import COLUMNS, FittedKernel
-from caltest.measures import KCE, MMCE, SKCE, kce, mmce, skce
+from caltest.measures import SKCE, mmce, skce
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import threads
 
@@ -98,14 +98,6 @@ def test_look_ups_give_values_of_redrawn_labels(concentration, weighted, estimat
         np.testing.assert_allclose(value, measure.bind(again).value(), **CLOSE)
 
 
-def test_line_gives_the_mean_over_all_pairs():
-    """The recursion agrees with the n x n matrix at a size where rounding could add up."""
-    predictions = generative_model("M3", n=1500, m=2, rng=0)
-    h = gram_h(predictions, Exponential(0.3))
-    expected = (h.sum() - np.trace(h)) / (1500 * 1499)
-    assert skce(predictions, kernel=Exponential(0.3)) == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_line_takes_a_hundred_bytes_for_each_prediction():
     """So that ten million binary predictions stay below 1 GiB, the predictions not counted."""
@@ -144,30 +136,11 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
 # ---- definitions --------------------------------------------------------------------------------
 
 
-def test_block_drops_an_incomplete_last_block():
-    """The observations after the last whole block have no part in it."""
-    predictions = generative_model("M2", n=11, m=3, rng=0)
-    whole = predictions.subset(slice(0, 9))
-    options = {"estimator": "block", "block_size": 3, "kernel": Exponential(1.0)}
-    assert skce(predictions, **options) == skce(whole, **options)
-
-
-def test_biased_skce_of_one_observation_is_its_own_term():
-    """With n = 1 the mean over all i, j is h_11 = |delta|^2."""
+def test_biased_skce_of_one_row_and_skce_of_equal_ones():
+    """h_11 = |delta|^2; of equal ones there is no distance for the median."""
     with pytest.warns(DegenerateDataWarning, match="give no bandwidth; it is set to 1.0"):
         value = skce([[0.5, 0.25, 0.25]], [0], estimator="biased")
     assert value == pytest.approx(0.375, rel=1e-14)
-
-
-def test_skce_of_a_perfect_model_is_zero():
-    """Certain and right predictions have no residuals."""
-    for estimator in ESTIMATORS:
-        assert skce(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0], estimator=estimator) == 0.0
-    assert kce(np.eye(3), [0, 1, 2]) == mmce(np.eye(3), [0, 1, 2]) == 0.0
-
-
-def test_skce_of_equal_predictions_warns():
-    """There is no distance for the median; the bandwidth has no effect on the value."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         value = skce([[0.5, 0.5]] * 3, [0, 0, 1])
     assert value == pytest.approx((0.5 - 0.5 - 0.5) / 3)
@@ -277,22 +250,6 @@ def test_limit_of_few_blocks_carries_a_note():
     assert SKCE(estimator="linear").limit(many).notes == ()
 
 
-def test_kce_of_one_observation_is_the_length_of_its_deviation():
-    """With n = 1 the biased sum has one term, |delta|^2."""
-    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
-        assert kce([[0.5, 0.3, 0.2]], [0]) == pytest.approx(math.sqrt(0.25 + 0.09 + 0.04))
-
-
-def test_kce_parameters_name_the_kernel():
-    """The result shows kernel, bandwidth and rule."""
-    predictions = ct.datasets.generative_model("M2", n=30, m=3, rng=0)
-    assert KCE(kernel=Exponential(0.5)).bind(predictions).parameters == {
-        "kernel": "exponential of total variation",
-        "bandwidth": 0.5,
-        "bandwidth rule": "given",
-    }
-
-
 def test_ties_at_zero_are_ties():
     """A constant prediction that is met exactly has KCE 0, so that no labels are less extreme."""
     probs, labels = np.full(10, 0.3), [1] * 3 + [0] * 7
@@ -306,9 +263,3 @@ def test_mmce_looks_at_the_confidence_unless_told_otherwise():
     assert mmce(p, y) == pytest.approx(0.1)
     assert mmce(p, y, lens="strong") == pytest.approx(0.1)
     assert mmce([0.1, 0.9], [0, 0]) != pytest.approx(mmce([0.1, 0.9], [0, 0], lens="strong"))
-
-
-def test_mmce_parameters_name_the_width():
-    """The result shows the kernel of the paper, not the matrix behind it."""
-    predictions = ct.datasets.generative_model("M1", n=20, m=2, rng=0)
-    assert MMCE(width=0.2).bind(predictions).parameters == {"kernel": "exponential", "width": 0.2}

@@ -74,15 +74,11 @@ def test_certain_predictions_are_left_out_unless_contradicted():
 
 
 def test_development_sample_has_the_asymptotic_null_only():
-    """Predictions fitted to the labels are not those from which labels are drawn."""
+    """Equal sums bring a note, as givitiR warns."""
     internal = CalibrationBelt(internal=True)
     assert internal.nulls == ("asymptotic",)
     assert MEASURE.nulls == ("exact", "consistency", "asymptotic")
     assert internal.limit(predictions()).parameters["degree"] >= 2
-
-
-def test_equal_sums_bring_a_note_on_the_development_sample():
-    """As givitiR warns: observed and expected events agree to 1e-4."""
     data = Predictions([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
     assert "pass internal=True" in MEASURE.bind(data).notes[0]
     assert not CalibrationBelt(internal=True).bind(data).notes
@@ -150,13 +146,16 @@ def test_diagonal_is_inside_at_levels_at_which_the_test_does_not_reject():
 
 
 def test_grid_covers_the_range_of_the_predictions():
-    """In ascending order, without repetitions, of the size that is asked for."""
+    """In ascending order, of the size that is asked for, read-only."""
     data = overconfident(300)
     belt = calibration_belt_curve(data, points=51)
     assert belt.grid.size == 51
     assert (np.diff(belt.grid) > 0).all()
     event = data.probs[:, 1]
     np.testing.assert_allclose(belt.grid[[0, -1]], [event.min(), event.max()], rtol=1e-12)
+    belt = calibration_belt_curve(overconfident(100))
+    for array in (belt.grid, belt.lower, belt.upper, belt.coefficients):
+        assert not array.flags.writeable
 
 
 def test_intervals_end_where_the_line_between_points_is_zero():
@@ -168,12 +167,6 @@ def test_intervals_end_where_the_line_between_points_is_zero():
     assert second == pytest.approx((0.25, 0.7))
     assert _intervals(grid, -np.ones(5)) == ()
     assert _intervals(grid, np.ones(5)) == ((0.1, 0.9),)
-
-
-def test_arrays_of_a_belt_are_read_only():
-    belt = calibration_belt_curve(overconfident(100))
-    for array in (belt.grid, belt.lower, belt.upper, belt.coefficients):
-        assert not array.flags.writeable
 
 
 def test_certain_predictions_are_left_out_with_a_warning():

@@ -26,19 +26,14 @@ from caltest.measures.recalibration.binary_fit import maximise, support
 pytestmark = pytest.mark.loops
 
 
-def test_basis_is_orthonormal_under_its_weights():
-    """Up to the sum of the weights."""
+def test_basis_is_orthonormal_in_values_and_powers():
+    """Up to the sum of the weights; coefficients of the polynomials reproduce their values."""
     z = np.random.default_rng(0).normal(-0.5, 1.5, 400)
     p = expit(z)
     h = p * (1 - p)
     phi = basis_values(z, *orthonormal_basis(z, h, 4))
     np.testing.assert_allclose(phi.T @ (phi * h[:, None]) / h.sum(), np.eye(5), atol=1e-12)
-
-
-def test_basis_in_powers_is_the_basis():
-    """The coefficients of the polynomials reproduce their values."""
     z = np.random.default_rng(0).normal(-0.5, 1.5, 400)
-    p = expit(z)
     shift, norm = orthonormal_basis(z, p * (1 - p), 4)
     powers = np.vander(z, 5, increasing=True)
     np.testing.assert_allclose(powers @ monomials(shift, norm).T, basis_values(z, shift, norm))

@@ -79,15 +79,12 @@ def test_weights_make_weighted_means():
 
 
 def test_limit_is_the_normal_test_of_the_number_of_events():
-    """Two-sided, with the variance of independent events."""
+    """Two-sided, with the variance of independent events, if there is one."""
     p, y = np.linspace(0.1, 0.8, 30), np.arange(30) % 2
     limit = MeanCalibration().limit(Predictions(p, y))
     z = np.sum(y - p) / np.sqrt(np.sum(p * (1 - p)))
     assert limit.statistic == pytest.approx(z)
     assert limit.pvalue == pytest.approx(2 * norm.sf(abs(z)))
-
-
-def test_certain_predictions_have_no_limit():
     data = Predictions([0.0, 1.0], [0, 0])
     assert mean_calibration(data) == -0.5
     with pytest.raises(NotApplicable, match="no variance; use null='exact'"):

@@ -9,12 +9,10 @@ from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest.measures import ScoreDecomposition, score_decomposition
 
 
-def test_constant_forecast_of_the_share_is_all_uncertainty():
+def test_constant_and_perfect_forecasts():
+    """The share of events is all uncertainty, the labels have full discrimination."""
     parts = score_decomposition([0.25] * 4, [0, 0, 1, 0])
     assert parts == ScoreDecomposition(0.1875, 0.0, 0.0, 0.1875)
-
-
-def test_perfect_forecast_has_full_discrimination():
     assert score_decomposition([0.0, 1.0], [0, 1]) == ScoreDecomposition(0.0, 0.0, 0.25, 0.25)
 
 
@@ -42,9 +40,11 @@ def test_rows_of_weight_zero_do_not_count():
         assert parts == score_decomposition(event[[0, 2]], [1, 1], method=method)
 
 
-def test_log_loss_by_bins_is_not_applicable():
-    with pytest.raises(NotApplicable, match="Brier score only; use method='corp'"):
-        score_decomposition([0.5], [1], score="log-loss", method="bins")
+@pytest.mark.parametrize("method", ["bins", "grades"])
+def test_log_loss_has_no_decomposition_by_bins(method):
+    message = f"method='{method}' decomposes the Brier score only; use method='corp'"
+    with pytest.raises(NotApplicable, match=message):
+        score_decomposition([0.2, 0.4], [0, 1], score="log-loss", method=method)
 
 
 def test_grades_are_distinct_predictions():
@@ -70,8 +70,3 @@ def test_groups_can_be_the_bins():
     assert by_grade.within_bin_variance > 0
     with pytest.raises(NotApplicable, match="there are none; use Predictions"):
         score_decomposition(p, y, method="bins", binning="groups")
-
-
-def test_log_loss_has_no_decomposition_by_grades():
-    with pytest.raises(NotApplicable, match="method='grades' decomposes the Brier score only"):
-        score_decomposition([0.2, 0.4], [0, 1], score="log-loss", method="grades")

@@ -14,11 +14,8 @@ def test_probability_of_zero_gives_infinity_with_a_warning():
         assert log_loss([0.5, 0.0, 1.0], [1, 1, 0]) == math.inf
 
 
-def test_class_of_probability_zero_that_does_not_occur_is_harmless():
+def test_impossible_classes_that_do_not_count_are_harmless():
+    """Without a warning."""
     assert log_loss([[0.5, 0.5, 0.0]], [0]) == pytest.approx(math.log(2))
-
-
-def test_row_of_weight_zero_may_be_impossible():
-    """It does not count, so there is no warning."""
     data = Predictions([0.5, 0.0], [1, 1], sample_weight=[2, 0])
     assert log_loss(data) == pytest.approx(math.log(2))

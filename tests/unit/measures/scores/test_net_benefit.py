@@ -45,14 +45,10 @@ def test_clusters_of_copies_keep_the_interval():
         np.testing.assert_allclose(other.low, net_benefit(P, Y).low)
 
 
-def test_treating_all_is_the_model_below_all_predictions():
-    """A threshold of 0 treats everybody, and a false positive costs nothing."""
+def test_thresholds_lie_from_0_to_below_1():
+    """0 treats everybody; the odds of 1 are infinite. More classes need a lens."""
     found = net_benefit(P, Y, thresholds=0.0)
     assert found.model == found.treat_all == pytest.approx(Y.mean())
-
-
-def test_thresholds_of_1_are_refused():
-    """The odds are infinite there; and more classes need a lens."""
     with pytest.raises(InvalidInput, match="thresholds must hold probabilities of at least 0"):
         net_benefit(P, Y, thresholds=[0.5, 1.0])
     with pytest.raises(NotApplicable, match="the net benefit takes one-dimensional"):

@@ -11,13 +11,10 @@ from caltest.measures import le_cessie_van_houwelingen, spiegelhalter_z
 from caltest.measures.scores.spiegelhalter import LeCessieVanHouwelingen, SpiegelhalterZ
 
 
-def test_overconfident_is_positive_and_underconfident_negative():
-    """Events half as often as said, and always right at 0.7."""
+def test_signs_and_third_class():
+    """Overconfident is positive; a class that never occurs changes nothing."""
     assert spiegelhalter_z([0.9, 0.9, 0.1, 0.1], [1, 0, 1, 0]) > 1
     assert spiegelhalter_z([0.7, 0.7, 0.3, 0.3], [1, 1, 0, 0]) < -1
-
-
-def test_third_class_that_never_occurs_changes_nothing():
     data = generative_model("M3", n=50, m=2, rng=0)
     padded = Predictions(np.column_stack([data.probs, np.zeros(50)]), data.labels)
     assert spiegelhalter_z(padded) == pytest.approx(spiegelhalter_z(data), rel=1e-12)
@@ -31,10 +28,12 @@ def test_uniform_predictions_have_no_variance(m):
         assert spiegelhalter_z(probs, labels) == 0.0
 
 
-def test_limit_law_is_not_applicable_without_variance():
+def test_limit_law_needs_a_variance_and_keeps_a_small_tail():
     data = Predictions([0.0, 0.5, 1.0], [0, 1, 1])
     with pytest.raises(NotApplicable, match=r"no variance under calibration.*null='exact'"):
         SpiegelhalterZ().limit(data)
+    data = Predictions(np.full(100_000, 0.999), np.arange(100_000) % 2)
+    assert SpiegelhalterZ().limit(data).pvalue == np.finfo(float).tiny
 
 
 def test_weights_count_rows():
@@ -43,12 +42,6 @@ def test_weights_count_rows():
     sd = math.sqrt(np.sum(w**2 * (1 - 2 * p) ** 2 * p * (1 - p)))
     expected = np.sum(w * (y - p) * (1 - 2 * p)) / sd
     assert spiegelhalter_z(Predictions(p, y, sample_weight=w)) == pytest.approx(expected)
-
-
-def test_tail_of_a_large_z_is_positive():
-    """It underflows to the smallest positive number."""
-    data = Predictions(np.full(100_000, 0.999), np.arange(100_000) % 2)
-    assert SpiegelhalterZ().limit(data).pvalue == np.finfo(float).tiny
 
 
 # ---- the unweighted sum of squares --------------------------------------------------------------
@@ -75,15 +68,12 @@ def test_internal_form_is_that_of_rms():
     assert found == pytest.approx(z, rel=1e-10)
 
 
-def test_log_odds_stand_for_a_single_feature():
-    """A linear function of it spans the same."""
+def test_features_of_the_internal_form():
+    """Log odds stand for a single one; certain predictions have no part in the variance."""
     p = 1 / (1 + np.exp(-0.3 - 2 * X[:, 0]))
     by_default = le_cessie_van_houwelingen(p, Y, internal=True)
     given = le_cessie_van_houwelingen(p, Y, internal=True, design=X[:, 0])
     assert by_default == pytest.approx(given, rel=1e-9)
-
-
-def test_certain_predictions_have_no_part_in_the_variance():
     longer = np.append(P, [0.0, 1.0]), np.append(Y, [0, 1])
     expected = le_cessie_van_houwelingen(P, Y, internal=True)
     assert le_cessie_van_houwelingen(*longer, internal=True) == pytest.approx(expected, rel=1e-9)
@@ -99,12 +89,9 @@ def test_constant_predictions_leave_no_variance():
         assert le_cessie_van_houwelingen(data, internal=True) == 0
 
 
-def test_design_of_other_rows_is_refused():
-    """It must be that of the predictions."""
+def test_design_that_does_not_fit_is_refused():
+    """It must be that of the predictions, and one that is not asked for has no effect."""
     with pytest.raises(InvalidInput, match="design must have one row per row of probs; got 199"):
         le_cessie_van_houwelingen(P, Y, internal=True, design=X[1:])
-
-
-def test_design_without_internal_is_refused():
     with pytest.raises(InvalidInput, match="design has no effect without internal=True"):
         le_cessie_van_houwelingen(P, Y, design=X)

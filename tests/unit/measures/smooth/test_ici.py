@@ -41,18 +41,10 @@ def test_other_quantiles_of_the_same_errors():
 
 
 @pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
-def test_constant_predictions_have_one_error(measure):
-    """The loess is the share of events."""
+def test_constant_and_certain_predictions(measure):
+    """The loess of a constant is the share of events, one row is its own."""
     assert measure([0.25] * 8, np.arange(8) % 2) == pytest.approx(0.25)
-
-
-@pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
-def test_one_row_is_its_own_loess(measure):
     assert measure([0.25], [1]) == 0.75
-
-
-@pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
-def test_right_certain_predictions_have_no_error(measure):
     assert measure([0.0, 1.0] * 10, [0, 1] * 10) == 0
 
 

@@ -50,13 +50,9 @@ def test_value_is_that_of_the_authors_code():
         assert kde_ece(score, event, bandwidth=bandwidth) == pytest.approx(theirs, rel=5e-4)
 
 
-def test_one_score_gives_its_gap():
-    """The bandwidth is then the smallest that is resolved."""
+def test_one_score_gives_its_gap_and_noise_falls():
+    """The bandwidth is then the smallest that is resolved; the noise falls with n."""
     assert kde_ece(np.full(10, 0.3), [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]) == pytest.approx(0.2, abs=1e-3)
-
-
-def test_calibrated_predictions_have_less_and_less():
-    """The noise falls with n; the width of the kernel does too."""
     values = []
     for n in (100, 10_000, 1_000_000):
         rng = np.random.default_rng(n)

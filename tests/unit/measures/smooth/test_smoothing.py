@@ -33,7 +33,7 @@ def test_cosine_sums_equal_cosines(points):
 
 
 def test_spread_keeps_mass_and_is_exact_for_cubics(points):
-    """Away from the ends, where nodes are reflected, cubic polynomials have the same sum."""
+    """Away from the ends; points on nodes stay there."""
     p, r = points
     inside = (p > 0.1) & (p < 0.9)
     p, r = p[inside], r[inside]
@@ -42,10 +42,6 @@ def test_spread_keeps_mass_and_is_exact_for_cubics(points):
     spread(r, np.ones(p.size), start, place, nodes)
     for power in range(4):
         assert nodes @ np.linspace(0, 1, 33) ** power == pytest.approx(r @ p**power, abs=1e-15)
-
-
-def test_spread_of_points_on_nodes_stays_there():
-    """Both ends included; equal points add up."""
     start, place = cells(np.array([0.0, 0.25, 0.25, 1.0]), 4)
     nodes = np.empty(5)
     spread(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), start, place, nodes)
