@@ -171,7 +171,7 @@ def weighted_cells(
     scale /= (scale * (sums["w0"] / unit)).sum() / sums["n"].sum()  # weights over their mean
     equal = sums["light"] == sums["heavy"]
     classes, together = np.empty((8, scale.size)), np.empty(scale.size, np.bool_)
-    parts, carried = [], np.zeros(2)
+    parts = []
     for begin in range(0, first.size, AT_A_TIME):
         own = first[begin : begin + AT_A_TIME]
         stop = first[begin + AT_A_TIME] if begin + AT_A_TIME < first.size else scale.size
@@ -179,7 +179,7 @@ def weighted_cells(
         given = {name: x[some] for name, x in sums.items()}
         part, classes[:, some], ratio = _moments(given, scale[some], own, grid, unit)
         parts.append(part)
-        together[some] = _summed(classes[5, some], ratio, own, equal[some], carried)
+        together[some] = _summed(classes[5, some], ratio, own, equal[some])
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     cell = np.repeat(np.arange(first.size), np.diff(np.append(first, scale.size)))
     shift = 0
@@ -266,17 +266,13 @@ def _moments(
     return cells, [n, expected, variance, mass, centre, noise, third, fourth], ratio
 
 
-def _summed(noise: Floats, ratio: Floats, first: Ints, equal: Flags, carried: Floats) -> Flags:
-    """Return which classes are redrawn together: the lightest of each cell, as many as suffice.
-
-    Two sums over all classes go on from `carried`, which is brought up to date.
-    """
+def _summed(noise: Floats, ratio: Floats, first: Ints, equal: Flags) -> Flags:
+    """Return which classes are redrawn together: the lightest of each cell, as many as suffice."""
     number, light = np.arange(noise.size), []
     sizes = np.diff(np.append(first, noise.size))
-    for k, values in enumerate((noise, ratio * noise)):
-        sums = np.cumsum(np.append(carried[k], values))
+    for values in (noise, ratio * noise):
+        sums = np.cumsum(np.append(0.0, values))
         light.append(sums[1:] - np.repeat(sums[first], sizes))
-        carried[k] = sums[-1]
     last = np.where(np.square(light[0]) > SUMMED * light[1], number, -1)
     last = np.maximum.reduceat(last, first)
     last[np.logical_and.reduceat(equal, first)] = -1
