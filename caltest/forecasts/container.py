@@ -146,6 +146,10 @@ class Forecasts(Rows):
         law = law_of(n=y.size, **given)
         law.suspect(y)
         self._set({"outcomes": y, "law": law}, y.size, **rows, source=source, library=library)
+        if self.has_impossible:
+            at = np.flatnonzero(self.impossible)
+            text = "outcomes are outside of what their forecasts hold possible, first in row"
+            suspicions.suspect(f"{at.size} of {y.size} {text} {at[0]}")
 
     @classmethod
     def from_model(

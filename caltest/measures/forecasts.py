@@ -96,6 +96,9 @@ NAMES = {
 INTEGRALS = {"cramer-von-mises": _cramer_von_mises, "anderson-darling": _anderson_darling}
 
 
+PLAIN: dict[str, object] = {"degree": 4, "serial": False}  # options that one distance has each
+
+
 @dataclass(frozen=True, kw_only=True)
 class PitUniformity(ForecastMeasure):
     """A distance with its options; see `pit_uniformity`."""
@@ -107,12 +110,12 @@ class PitUniformity(ForecastMeasure):
     key: ClassVar[str] = "pit-uniformity"
     # Written out: the command line reads these keys off the file.
     tests: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pit-ks": {"distance": "ks"},
-        "pit-kuiper": {"distance": "kuiper"},
-        "pit-cramer-von-mises": {"distance": "cramer-von-mises"},
-        "pit-anderson-darling": {"distance": "anderson-darling"},
-        "pit-neyman": {"distance": "neyman"},
-        "pit-berkowitz": {"distance": "berkowitz"},
+        "pit-ks": {"distance": "ks", **PLAIN},
+        "pit-kuiper": {"distance": "kuiper", **PLAIN},
+        "pit-cramer-von-mises": {"distance": "cramer-von-mises", **PLAIN},
+        "pit-anderson-darling": {"distance": "anderson-darling", **PLAIN},
+        "pit-neyman": {"distance": "neyman", "serial": PLAIN["serial"]},
+        "pit-berkowitz": {"distance": "berkowitz", "degree": PLAIN["degree"]},
     }
     no_interval = "is above 0 for calibrated forecasts too, by an amount that depends on n"
 

@@ -226,6 +226,9 @@ def sample_size_for_precision(
     others = {k: v for k, v in asked.items() if k not in names and v != usual[k]}
     checks.check_unused(f"of {'forecasts' if forecasts else 'predictions of classes'}", **others)
     widths = {k: checks.check_positive(asked[k], k) for k in names if asked[k] is not None}
+    if widths.get("coverage_width", 0.0) > 1:
+        got = f"{widths['coverage_width']:g}"
+        raise invalid("coverage_width must be a share, at most 1", got, "pass 0.1 for 10 points")
     if not widths:
         raise invalid(f"one of {', '.join(names)} must be given", "none", f"pass {names[0]}=0.2")
     confidence = checks.check_level(confidence, "confidence", percent=95)

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from caltest.checks.arrays import MISSING_WORDS
+from caltest.checks.arrays import MISSING_WORDS, listing
 from caltest.checks.options import check_choice, check_unused
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid, shown
@@ -107,6 +107,7 @@ TYPELESS = ("csv", "tsv")
 
 COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 POINT = re.compile(r"\s*[+-]?\d*\.\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.IGNORECASE)
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 
 
@@ -558,6 +559,10 @@ def _place(opened: Opened, row: int) -> str:
 
 
 def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
+    names = [re.sub(r"_duplicated_\d+$", "", name) for name in frame.columns]
+    if all(NUMBER.fullmatch(name) for name in names) and any("." in name for name in names):
+        rule = "the first line of a file must name its columns"
+        raise invalid(rule, listing(names), "write their names above it")
     twice = [name for name in frame.columns if re.search(r"_duplicated_\d+$", name)]
     if twice:  # as polars renames them
         raise ValueError(f"{twice[0].rpartition('_duplicated_')[0]!r} names two columns")

@@ -454,7 +454,7 @@ class ModelComparison(Comparison):
 
     def _headline(self) -> str:
         """The model with the least score, and which ones differ from the reference."""
-        told = [f"Least {self.score}: {self.best} ({number(self[self.best].scores[self.score])})"]
+        parts = [f"Least {self.score}: {self.best} ({number(self[self.best].scores[self.score])})"]
         kinds = dict[str, list[str]]()
         for row in self.rows:
             one = row.difference
@@ -463,7 +463,7 @@ class ModelComparison(Comparison):
                 found = one.adjusted <= (0.05 if self.level is None else self.level)
                 key = f"{word} than {self.reference}" if found else "no difference is shown"
                 kinds.setdefault(key, []).append(f"{one.name} (p {short(one.adjusted)})")
-        return "; ".join(told + [f"{key}: {', '.join(own)}" for key, own in kinds.items()]) + "."
+        return "; ".join(parts + [f"{key}: {', '.join(own)}" for key, own in kinds.items()]) + "."
 
     def _pvalues(self) -> PValues:
         """The adjusted p-values of the differences, and of each test that every model has."""

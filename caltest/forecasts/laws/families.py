@@ -60,7 +60,10 @@ class NormalLaw(Law):
         # Of right forecasts the likelihood ratio has the mean 1 (Markov).
         gain = 0.5 * float(np.sum(np.log(self.sd) + as_sd - as_variance))
         fits = abs(float(as_variance.mean()) - 1.0) < 4.0 / math.sqrt(self.n)  # 3 standard errors
-        if self.n >= suspicions.LEAST and fits and gain > -math.log(suspicions.CHANCE):
+        # Near 1 a root only makes scales more alike, which scales that say too much need.
+        is_off = not 2 / 3 < float(as_sd.mean()) < 3 / 2
+        enough = self.n >= suspicions.LEAST and gain > -math.log(suspicions.CHANCE)
+        if enough and fits and is_off:
             suspicions.suspect("scale fits far better as a variance; if it is one, pass its root")
 
     def standard(self, y: Floats) -> Floats:

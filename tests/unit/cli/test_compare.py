@@ -97,11 +97,11 @@ def test_logits_and_weights_reach_the_calibrators(caltest, tmp_path):
     ("suffix", "start"),
     [
         (".json", '{\n  "schema": "caltest/calibrator-comparison/1"'),
-        (".md", "**Calibrators compared"),
+        (".md", "Least held-out log loss: "),
         (".csv", "name,calibrator,log loss"),
         (".html", '<div class="caltest">'),
         (".tex", "\\begin{table}"),
-        (".txt", "\n\tCalibrators compared"),
+        (".txt", "Least held-out log loss: "),
     ],
 )
 def test_format_is_that_of_the_output(caltest, models_csv, tmp_path, suffix, start):

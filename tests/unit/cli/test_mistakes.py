@@ -41,6 +41,7 @@ def run_on(caltest, tmp_path, content, *words):
         ),
         ("y,p_a,p_b\na,0.5,0.5\n\na,NA,1\n", "probs must not be missing; got nan at line 4"),
         ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; correct the file"),
+        ("1,0.4,0.4\n0,0.2,0.3\n", "must name its columns; got '1', '0.4', '0.4'; write"),
         ("y,a,b\na,0.5,0.5\n", "got no p_... and no prob_... among 'y', 'a', 'b'; pass --probs"),
         ("x,p_a,p_b\na,0.5,0.5\n", "--label must be one of 'x', 'p_a', 'p_b'; got 'y'"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -126,7 +127,8 @@ class TestForecasts:
             ct.Forecasts(y, mean=mean, scale=1.0)
         good = gaussian(rng, n=1000)
         with pytest.warns(ct.SuspectInputWarning, match="as a variance"):
-            ct.Forecasts(good.outcomes, mean=good.mean, scale=good.scale**2)
+            ct.Forecasts(4 * good.outcomes, mean=4 * good.mean, scale=(4 * good.scale) ** 2)
+        ct.Forecasts(good.outcomes, mean=good.mean, scale=good.scale**2)  # may be too unequal
         levels, rate = np.array([0.1, 0.5, 0.9]), rng.gamma(3.0, size=100)
         quantiles = stats.poisson(rate[:, None]).ppf(levels)
         with pytest.warns(ct.SuspectInputWarning, match="of 100 outcomes equal one of their quan"):
@@ -189,7 +191,11 @@ class TestLenses:
             ({"quantiles": [[1.0, 2.0, 3.0]] * 2, "levels": [0.1, 0.5, 0.9]}, [False, False]),
             ({"edges": [-1.0, 0.0, 50.0], "probs": [[0.5, 0.5]] * 2}, [True, False]),
         ):
-            forecasts = ct.Forecasts([-45.0, 45.0], **given)
+            warns = pytest.warns(
+                ct.SuspectInputWarning, match=f"^{sum(expected)} of 2 outcomes are"
+            )
+            with warns if any(expected) else nullcontext():
+                forecasts = ct.Forecasts([-45.0, 45.0], **given)
             assert forecasts.impossible.tolist() == expected
             assert forecasts.has_impossible == any(expected)
 
@@ -544,6 +550,19 @@ class TestDefault:
             tenths = np.ceil(10 * np.array(found) - 1e-9) / 10
             assert abs(tenths.mean() - 0.55) < 3.3 * np.sqrt(0.0825 / sets)
             assert stats.binomtest(int(sum(tenths == 0.1)), sets, 0.1).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        ({"test": "pit-ks", "serial": True}, InvalidInput, "such as 'pit-berkowitz'"),
+        ({"test": "pit-berkowitz", "degree": 3}, InvalidInput, "such as 'pit-neyman'"),
+        ({"tolerance": 0.05}, NotApplicable, "a lens that leaves classes, of forecasts 'interval'"),
+    ],
+)
+def test_what_a_test_has_not_is_refused(asked, error, words, rng):
+    with pytest.raises(error, match=words):
+        ct.test_calibration(gaussian(rng), **asked)
 
 
 def test_results_of_forecasts_are_read_back():

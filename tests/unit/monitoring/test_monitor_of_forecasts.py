@@ -114,7 +114,8 @@ def test_outcomes_that_rise_less_steeply_are_found():
 
 def test_outcome_outside_of_the_support_is_an_alarm():
     """One far in a tail is not, though its distribution function is 1 in floating point."""
-    uniform = ct.Forecasts([0.5, 1.5], distribution=stats.uniform(np.zeros(2), 1.0))
+    with pytest.warns(ct.SuspectInputWarning, match="first in row 1"):
+        uniform = ct.Forecasts([0.5, 1.5], distribution=stats.uniform(np.zeros(2), 1.0))
     assert ct.monitor().update(uniform).impossible_row == 1
     far = ct.Forecasts([0.0, 9.0], mean=0.0, scale=1.0)
     assert ct.monitor().update(far).impossible_row is None
