@@ -144,7 +144,9 @@ class Saved(BaseEstimator, ABC):
         InvalidInput
             If the text is no JSON, or not that of such a calibrator.
         """
-        return cls.from_dict(parse_json(text, "text must be JSON", "pass what to_json gave"))
+        return cls.from_dict(
+            parse_json(text, "text must be JSON", "pass the text that to_json gave")
+        )
 
 
 def summary_of(

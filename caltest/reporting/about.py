@@ -45,8 +45,8 @@ def check_meta(meta: object, **given: object) -> tuple[tuple[str, str], ...]:
     for name, value in given.items():
         kind = {"time": dt.datetime, "data_file": str | PurePath}.get(name, str)
         if not isinstance(value, kind | None):
-            got, of = shown(value), "datetime" if name == "time" else "text"
-            raise invalid(f"{name} must be a {of}", got, "or leave it out")
+            of, other = ("datetime", "; of rows pass cluster=") if name == "time" else ("text", "")
+            raise invalid(f"{name} must be a {of}", shown(value), f"or leave it out{other}")
     if meta is None:
         return ()
     rule = "meta must map names to texts"
