@@ -145,7 +145,7 @@ class Saved(BaseEstimator, ABC):
             If the text is no JSON, or not that of such a calibrator.
         """
         return cls.from_dict(
-            parse_json(text, "text must be JSON", "pass the text that to_json gave")
+            parse_json(text, "text must be JSON", "pass the text of to_json()")
         )
 
 

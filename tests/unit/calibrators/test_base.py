@@ -236,7 +236,7 @@ def test_map_that_was_changed_is_refused(part, name, message):
 def test_json_too_deep_or_long_raises_an_error_of_caltest(text):
     """The parser's own limits are no traceback."""
     with pytest.raises(
-        InvalidInput, match=r"text must be JSON; got .*; pass the text that to_json"
+        InvalidInput, match=r"text must be JSON; got .*; pass the text of to_json"
     ):
         Calibrator.from_json(text)
 
