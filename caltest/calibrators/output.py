@@ -144,9 +144,7 @@ class Saved(BaseEstimator, ABC):
         InvalidInput
             If the text is no JSON, or not that of such a calibrator.
         """
-        return cls.from_dict(
-            parse_json(text, "text must be JSON", "pass the text of to_json()")
-        )
+        return cls.from_dict(parse_json(text, "text must be JSON", "pass the text of to_json()"))
 
 
 def summary_of(

@@ -235,9 +235,7 @@ def test_map_that_was_changed_is_refused(part, name, message):
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"a":' * 100_000, "1" * 6000, ""])
 def test_json_too_deep_or_long_raises_an_error_of_caltest(text):
     """The parser's own limits are no traceback."""
-    with pytest.raises(
-        InvalidInput, match=r"text must be JSON; got .*; pass the text of to_json"
-    ):
+    with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass the text of to_json"):
         Calibrator.from_json(text)
 
 
