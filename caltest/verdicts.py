@@ -102,7 +102,7 @@ def verdict(
         tolerance is in the unit of probabilities, 0.05 for five points, as in a report: by
         `test="ks"`, of more than two classes with `lens="confidence"` in place of "strong".
     level : float, optional
-        Significance level in (0, 1). With it the answer is a decision, without it evidence.
+        Significance level in (0, 0.5]. With it the answer is a decision, without it evidence.
     n_resamples, rng, n_jobs : optional
         As for `test_calibration`; all parts have the same seed.
     progress : callable, optional

@@ -115,7 +115,7 @@ def compare_calibrators(
     correction : str or None, default "holm"
         Multiple testing over calibrators and tests: a method of statsmodels' `multipletests`.
     level : float, optional
-        Significance level in (0, 1). The print holds a verdict only where it is given.
+        Significance level in (0, 0.5]. The print holds a verdict only where it is given.
     n_resamples : int, default 999
         B of each test.
     rng : None, int, Generator or SeedSequence

@@ -117,7 +117,7 @@ def test_master_scale(
     correction : str or None, default "holm"
         Multiple testing over the rows: a method of statsmodels' `multipletests`.
     level : float, optional
-        Significance level in (0, 1). The print holds a verdict only where it is given.
+        Significance level in (0, 0.5]. The print holds a verdict only where it is given.
     lights : (3,) sequence of float or None, default (0.05, 0.01, 0.001)
         P-values at or below which the traffic light of a row is yellow, orange, red; before
         adjustment. Of grades as predicted about 95 % are green and one in a thousand is red: green

@@ -262,7 +262,7 @@ def test_calibration(
     n_jobs : int, optional
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional
-        Significance level in (0, 1). The print holds a verdict only where it is given.
+        Significance level in (0, 0.5]. The print holds a verdict only where it is given.
     **data_and_test_options
         Data options, which are listed under Other Parameters, and options of the measure, such as
         `kernel=` and `estimator=`; with `segments`, of these.

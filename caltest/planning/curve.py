@@ -124,7 +124,7 @@ def power(
         As for `test_calibration`: power against an error above a tolerance; with equivalence=True
         power to certify that it is below, for calibrated predictions if no truth is given.
     level : float, default 0.05
-        Significance level, in (0, 1).
+        Significance level, in (0, 0.5].
     label, features, probs : str or list of str, optional
         Columns of a data frame, as for `test_calibration`; a label is only kept from being a
         feature or a probability.

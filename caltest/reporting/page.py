@@ -271,7 +271,7 @@ def report(
     title, author : str, optional
         As they stand on the page.
     level : float, optional
-        Significance level in (0, 1). The page holds a verdict only where it is given.
+        Significance level in (0, 0.5]. The page holds a verdict only where it is given.
     correction : str or None, default "joint"
         Multiple testing, as for `test_calibration`; the tests, the groups and the calibrators are
         three families.

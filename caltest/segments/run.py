@@ -87,7 +87,7 @@ def test_segments(
     n_jobs : int, optional
         Threads, as in joblib; the p-values do not depend on it.
     level : float, optional
-        Significance level in (0, 1). The print holds a verdict only where it is given; intervals
+        Significance level in (0, 0.5]. The print holds a verdict only where it is given; intervals
         are of 95 % whatever it is.
     progress : callable, optional
         Called with (parts done, parts in all), from any thread but one at a time.

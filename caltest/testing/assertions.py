@@ -127,7 +127,7 @@ def assert_calibrated(
     model, data, y : object
         As for `caltest.test_calibration`.
     level : float, default 0.01
-        Significance level in (0, 1).
+        Significance level in (0, 0.5].
     rng : int, Generator or SeedSequence, default 0
         The seed.
     **arguments
@@ -195,7 +195,7 @@ def assert_within(
     tolerance : float
         The largest error that does not matter, in the unit of the test.
     level : float, default 0.01
-        Significance level in (0, 1).
+        Significance level in (0, 0.5].
     rng : int, Generator or SeedSequence, default 0
         The seed.
     **arguments
