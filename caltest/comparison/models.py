@@ -90,8 +90,8 @@ def compare_models(
         Multiple testing, over the differences and over the tests of calibration by themselves: a
         method of statsmodels' `multipletests`.
     level : float, optional
-        Significance level in (0, 0.5], which makes the level of the intervals 1 - level; they are of
-        95 % otherwise. The print holds a verdict only where it is given.
+        Significance level in (0, 0.5], which makes the level of the intervals 1 - level; they are
+        of 95 % otherwise. The print holds a verdict only where it is given.
     n_resamples : int, default 999
         B, of the sign flips, of the redrawn labels and of each test.
     rng : None, int, Generator or SeedSequence
