@@ -246,10 +246,17 @@ def make_setup(
         maps.split(predictions.subset(train), inside, split_seed, by_label=True)
         for train, _ in (pairs if nested else ())
     )
-    folds_of = tuple(pairs), tuple(map(tuple, inner))
-    data, seeds = calibration_set or maps.set_of(predictions), (seed, _seeds(test_seed, len(pairs)))
-    score = score or check_score(None, predictions)
-    return outcomes.Setup(predictions, data, *folds_of, score, tests_of, functions or {}, *seeds)
+    return outcomes.Setup(
+        predictions=predictions,
+        data=calibration_set or maps.set_of(predictions),
+        pairs=tuple(pairs),
+        inner=tuple(map(tuple, inner)),
+        score=score or check_score(None, predictions),
+        tests_of=tests_of,
+        measures=functions or {},
+        seed=seed,
+        fold_seeds=_seeds(test_seed, len(pairs)),
+    )
 
 
 def _seeds(seed: int, count: int) -> tuple[int, ...]:

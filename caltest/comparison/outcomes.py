@@ -263,9 +263,15 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
     except NotApplicable as error:
         tests = {}
         remarks.append(f"not tested in the held-out parts: {error}")
-    loss, said = scores.mean_score(losses[setup.score.title], setup.weight), tuple(remarks)
-    found = tuple(parts), tests, losses, setup.reported(parts), loss
-    return CrossValidated(*found, notes=notes, remarks=said)
+    return CrossValidated(
+        parts=tuple(parts),
+        tests=tests,
+        scores=losses,
+        measures=setup.reported(parts),
+        loss=scores.mean_score(losses[setup.score.title], setup.weight),
+        notes=notes,
+        remarks=tuple(remarks),
+    )
 
 
 def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:

@@ -46,7 +46,8 @@ def compared_pairs(
     kept = weight > 0
     own = {name: values[kept] for name, values in losses.items()}
     finite = {name: values for name, values in own.items() if np.isfinite(values).all()}
-    draws: Any = {"n_resamples": tests_of.n_resamples, "seed": seed, "n_jobs": tests_of.n_jobs}
+    jobs, draws_of = tests_of.n_jobs, tests_of.n_resamples
+    draws: dict[str, Any] = {"n_resamples": draws_of, "seed": seed, "n_jobs": jobs}
     flipped = _pvalues(finite, weight[kept], units, pairs, draws)
     quantile = float(stdtrit(int(units.max()), (1.0 + confidence) / 2))
     compared = []

@@ -157,11 +157,20 @@ def _sum(tallies: Sequence[Rejections]) -> Rejections:
 
 
 def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Rejections]) -> PowerRow:
-    total = _sum(tallies)._asdict()
-    finite, estimates = n_datasets - total["not_applicable"] - total["infinite"], "estimates"
-    total["estimate"] = total.pop(estimates) / finite if finite else math.nan
-    about: Any = {"estimate_name": test.measure.estimate_symbol, "n_datasets": n_datasets}
-    return PowerRow(test=test.key, null=test.null, n=n, **about, **total)
+    total = _sum(tallies)
+    finite = n_datasets - total.not_applicable - total.infinite
+    return PowerRow(
+        test=test.key,
+        null=test.null,
+        n=n,
+        n_datasets=n_datasets,
+        rejections=total.rejections,
+        estimate_name=test.measure.estimate_symbol,
+        estimate=total.estimates / finite if finite else math.nan,
+        infinite=total.infinite,
+        not_applicable=total.not_applicable,
+        reason=total.reason,
+    )
 
 
 # ---- the decision of one test on one data set ----------------------------------------------------

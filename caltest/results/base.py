@@ -95,6 +95,14 @@ def rebuilt(kind: type[Record], values: Mapping[str, Any]) -> Record:
     return kind(**read)
 
 
+def settle(record: Any) -> None:
+    """Cast the fields of a frozen record to floats, tuples and arrays by their annotations."""
+    for name, cast in _casts(type(record)):  # type: ignore[arg-type]
+        value = getattr(record, name)
+        if value is not None:
+            object.__setattr__(record, name, cast(value))
+
+
 @cache
 def _casts(kind: type) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return the fields of a kind of record that are cast, and how."""
@@ -162,13 +170,15 @@ class Printable(ABC):
     def __str__(self) -> str:
         return render.text(self._sheet())
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return render.html(self._sheet())
 
     def to_html(self) -> str:
         """Return the result as an HTML fragment in which every value is escaped."""
         return render.html(self._sheet())
-
-    _repr_html_ = to_html
 
     def to_markdown(self) -> str:
         """Return the result as Markdown (GitHub's tables)."""
@@ -185,11 +195,7 @@ class Settled:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Cast the fields of a frozen record to floats, tuples and arrays by their annotations."""
-        for name, cast in _casts(type(self)):  # type: ignore[arg-type]
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, cast(value))
+        settle(self)
 
 
 class Result(Printable, Settled):

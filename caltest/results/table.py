@@ -13,7 +13,7 @@ from caltest.checks import check_integer, check_light_bounds, parse_json, read_o
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.base import IF_GIVEN, Settled, Summary, Table, given, plain
+from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
 from caltest.types import Axes, Flags, Floats, Ints
 
@@ -97,7 +97,7 @@ class HTestTable(Table[HTest]):
     def __post_init__(self) -> None:
         if self.light_bounds is not None:
             object.__setattr__(self, "light_bounds", check_light_bounds(self.light_bounds))
-        Settled.__post_init__(self)
+        settle(self)
         if not self.rows:
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
         if self.correction == "none":
@@ -368,7 +368,7 @@ class GroupsTest(HTestTable):
     overlap: bool = False
 
     def __post_init__(self) -> None:
-        Settled.__post_init__(self)
+        settle(self)
         if self.row.size is None:
             raise invalid("a test of groups must have the gap of a row", "none", "pass row.size")
         object.__setattr__(self, "rows", GroupRows(self))
