@@ -148,8 +148,8 @@ class Forecasts(Rows):
         self._set({"outcomes": y, "law": law}, y.size, **rows, source=source, library=library)
         if self.has_impossible:
             at = np.flatnonzero(self.impossible)
-            text = "outcomes are outside of what their forecasts hold possible, first in row"
-            suspicions.suspect(f"{at.size} of {y.size} {text} {at[0]}")
+            text = "outcomes outside the support of their forecasts"
+            suspicions.suspect(f"{text}: {at.size} of {y.size}, first in row {at[0]}")
 
     @classmethod
     def from_model(

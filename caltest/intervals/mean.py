@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy
@@ -28,7 +27,7 @@ LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples
 Evaluate = Callable[[Floats], Floats]  # numbers of rows of each kind (B, K) -> (B,)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredRows:
     """Kinds of rows with a score: each row by itself, or the rows of a cell with equal labels.
 
@@ -65,18 +64,32 @@ class ScoredRows:
         cls, predictions: Predictions, table: Floats, weighted: Floats, least: float = 0.0
     ) -> ScoredRows:
         """Return those of rows with these scores, and scores of all their labels, both weighted."""
-        weight, n = np.array(row_weights(predictions)), predictions.n
-        labels: Any = {"table": table, "probs": predictions.probs, "mass": weight}
-        return cls(weighted, weight, counts=np.ones(n), n=n, **labels, least=least)
+        weight = np.array(row_weights(predictions))
+        return cls(
+            weighted=weighted,
+            weight=weight,
+            counts=np.ones(predictions.n),
+            n=predictions.n,
+            table=table,
+            probs=predictions.probs,
+            mass=weight,
+            least=least,
+        )
 
     @classmethod
     def of_cells(cls, cells: Cells, scores: Floats) -> ScoredRows:
         """Return those of the rows of cells; scores (2, C) are those without and with the event."""
         counts = label_counts(cells)
-        weighted = np.where(counts > 0, scores.ravel(), 0.0)
-        probs = np.column_stack([1.0 - cells.mean, cells.mean])
-        labels: Any = {"table": scores.T, "probs": probs, "mass": cells.n.astype(np.float64)}
-        return cls(weighted, np.ones(counts.size), counts, cells.rows, **labels, cells=cells)
+        return cls(
+            weighted=np.where(counts > 0, scores.ravel(), 0.0),
+            weight=np.ones(counts.size),
+            counts=counts,
+            n=cells.rows,
+            table=scores.T,
+            probs=np.column_stack([1.0 - cells.mean, cells.mean]),
+            mass=cells.n.astype(np.float64),
+            cells=cells,
+        )
 
     @cached_property
     def mean(self) -> float:

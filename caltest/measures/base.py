@@ -176,7 +176,7 @@ class Measure(ABC):
         tests = ", ".join(repr(key) for kind in kinds for key in kind.declared_tests())
         raise NotApplicable(
             f"{self.description} is no measure of {type(seen).__name__.lower()}",
-            f"use one of the tests {tests}, or a lens that leaves classes, of forecasts 'interval'",
+            f"use one of the tests {tests}, or a lens that leaves classes, such as 'interval'",
         )
 
     # ---- the value --------------------------------------------------------------------------

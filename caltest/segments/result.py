@@ -166,10 +166,17 @@ class SegmentsTest(Table[Segment]):
 
     def place(self, row: Segment) -> Gap:
         """Return a segment that was picked, with an interval that holds for all at once."""
-        shared = {k: getattr(row, k) for k in ("n", "predicted", "observed", "effective")}
-        shared |= {"deviation": abs(row.gap / row.z) if row.z else 0.0, "pvalue": row.adjusted}
-        where = Where(segment=row.definition, lens=self.lens)
-        measured = Gap.of(kind="segment", name=row.definition, where=where, **shared)
+        measured = Gap.of(
+            kind="segment",
+            name=row.definition,
+            n=row.n,
+            predicted=row.predicted,
+            observed=row.observed,
+            deviation=abs(row.gap / row.z) if row.z else 0.0,
+            pvalue=row.adjusted,
+            effective=row.effective,
+            where=Where(segment=row.definition, lens=self.lens),
+        )
         return measured.one_of(sum(self.n_segments))
 
     def verdict(self) -> Verdict:

@@ -152,10 +152,18 @@ def test_segments(
     >>> result.pvalue, result[0].definition
     (0.01, 'site = b & sex = f')
     """
-    seed = checks.check_seed(rng)
-    asked: Any = {"depth": depth, "bins": bins, "min_size": min_size, "keep": keep, "level": level}
-    asked |= {"lens": lens, "statistic": statistic, "n_resamples": n_resamples}
-    settings = null.SegmentSettings(seed=seed, progress=progress, **asked)
+    settings = null.SegmentSettings(
+        depth=depth,
+        bins=bins,
+        min_size=min_size,
+        lens=lens,
+        statistic=statistic,
+        keep=keep,
+        n_resamples=n_resamples,
+        seed=checks.check_seed(rng),
+        level=level,
+        progress=progress,
+    )
     check_names(columns, ColumnOptions, test_segments)
     with threads(checks.check_jobs(n_jobs)):
         return run_given(ModelData(model, data, y, **columns), segments, settings)

@@ -64,7 +64,8 @@ class NormalLaw(Law):
         is_off = not 2 / 3 < float(as_sd.mean()) < 3 / 2
         enough = self.n >= suspicions.LEAST and gain > -math.log(suspicions.CHANCE)
         if enough and fits and is_off:
-            suspicions.suspect("scale fits far better as a variance; if it is one, pass its root")
+            text = "scale fits far better as a variance; if it is one, pass its square root"
+            suspicions.suspect(text)
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""

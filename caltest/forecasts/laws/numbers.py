@@ -178,8 +178,8 @@ class Quantiles(Knots):
     def suspect(self, y: Floats) -> None:
         equal = int((self.values == y[:, None]).any(axis=1).sum())
         if equal >= max(suspicions.FEWEST, self.n / 20):
-            text = "outcomes equal one of their quantiles: counts are up to these more often than"
-            suspicions.suspect(f"{equal} of {self.n} {text} levels say; pass their distribution=")
+            text = "counts are at or below a quantile more often than its level: pass distribution="
+            suspicions.suspect(f"{equal} of {self.n} outcomes equal one of their quantiles; {text}")
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         """Return the level that is nearest: of others nothing is forecast."""

@@ -104,7 +104,7 @@ def test_forecasts_come_as_models_as_distributions_and_as_columns():
 
 def test_outcomes_outside_of_the_support_have_no_p_value():
     _, y = data(30)
-    with pytest.warns(ct.SuspectInputWarning, match="8 of 30 outcomes are outside"):
+    with pytest.warns(ct.SuspectInputWarning, match="support of their forecasts: 8 of 30"):
         uniform = ct.Forecasts(y, distribution=stats.uniform(-1, 2), source="u")
     normal = ct.Forecasts(y, mean=0.0, scale=1.5)
     result = ct.compare_models({"u": uniform, "n": normal}, score="log-score", n_resamples=99)
