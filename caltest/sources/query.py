@@ -23,7 +23,7 @@ from caltest.predictions.parts import stacked
 from caltest.sources import weights
 from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbers
 from caltest.sources.columns import Columns, column
-from caltest.sources.tally import LEFT_OUT, Tally, WeightTally
+from caltest.sources.tally import LEFT_OUT, GroupTally, SortedTally, Tally, WeightTally
 from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -100,25 +100,38 @@ class Counting:
         """
         import polars as pl
 
-        plain = not self.columns.by and len(self.lenses) <= TALLIED
         is_polars = frame.implementation is nw.Implementation.POLARS
-        if not (plain and is_polars and has_batches(frame.to_native())):
+        by = [f"g{i}" for i in range(len(self.columns.by))]
+        if (by and self.is_weighted) or not is_polars or not has_batches(frame.to_native()):
+            return collected(self.query(frame))
+        groups = self._rows(frame).to_native().select(by).unique().sort(by).collect()
+        tallies = [] if by and groups.is_empty() else self._tallies(groups.height)
+        if not tallies:
             return collected(self.query(frame))
         wrong = np.zeros(len(WRONG) + 1)
-        kind = WeightTally if self.is_weighted else Tally
-        tallies = [kind(self.bins) for _ in self.lenses]
         with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
-            rows = batches(self._events(frame))
+            rows = batches(self._events(frame, groups))
             count = 1 if len(tallies) == 1 else max(1, HELD // (BATCH * len(tallies)))
             while held := list(islice(rows, count)):
                 for batch in held:
                     wrong += np.bincount(batch["status"].to_numpy(), minlength=wrong.size)
                 list(threads.map(_add, tallies, range(len(tallies)), repeat(held)))
         faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
+        faults = faults.with_columns(pl.lit(0, pl.UInt32).alias("group"))
         tables = [(0, faults.filter(pl.col("n") > 0))][: int(wrong[1:].any())]
         tables += enumerate(one.table() for one in tallies)
-        numbered = [one.with_columns(pl.lit(k, pl.Int64).alias("event")) for k, one in tables]
-        return pl.concat(numbered, how="diagonal_relaxed")
+        numbered = [one.with_columns(pl.lit(k, pl.UInt8).alias("event")) for k, one in tables]
+        table = pl.concat(numbered, how="diagonal_relaxed")
+        return table.hstack(groups[table["group"]]) if by else table
+
+    def _tallies(self, groups: int) -> Sequence[Tally | GroupTally]:
+        """Return what counts each event, with as many groups or none; nothing if it cannot be."""
+        events = range(len(self.lenses))
+        if len(events) * max(groups, 1) > TALLIED:
+            return [SortedTally(self.bins)][: len(events) == 1]
+        if groups:
+            return [GroupTally(self.bins, groups) for _ in events]
+        return [(WeightTally if self.is_weighted else Tally)(self.bins) for _ in events]
 
     def query(self, frame: Any) -> Any:
         """Return the table of cells of a lazy frame of narwhals, as a lazy frame."""
@@ -208,17 +221,24 @@ class Counting:
             nw.col("n").cast(nw.Float64()), nw.lit(number).cast(nw.Int64()).alias("event")
         )
 
-    def _events(self, frame: Any) -> pl.LazyFrame:
-        """Return what is wrong with rows, or 0; of each event probability and whether it is."""
-        weight = ["w"] if self.is_weighted else []
-        wanted, columns = [nw.col("status"), *map(nw.col, weight)], self._class_columns()
+    def _events(self, frame: Any, groups: pl.DataFrame) -> pl.LazyFrame:
+        """Return what is wrong with rows, or 0; of each event probability and whether it is.
+
+        The number of the group is that of a row of `groups`.
+        """
+        names = [f"g{i}" for i in range(len(self.columns.by))] + ["w"] * self.is_weighted
+        wanted, columns = [nw.col("status"), *map(nw.col, names)], self._class_columns()
         for k, lens in enumerate(self.lenses):
             event, counts = lens.of_columns(columns), nw.col("status") == 0
             if event.where is not None:
                 counts &= event.where
             code = nw.when(counts).then(_one(event.happens)).otherwise(nw.lit(float(LEFT_OUT)))
             wanted += [event.prob.alias(f"e{k}"), code.cast(nw.Int8()).alias(f"y{k}")]
-        return self._rows(frame).select(*wanted).to_native()  # type: ignore[no-any-return]
+        rows: pl.LazyFrame = self._rows(frame).select(*wanted).to_native()
+        if not (by := groups.columns):
+            return rows
+        numbered = groups.with_row_index("group").lazy()
+        return rows.join(numbered, on=by, how="left", nulls_equal=True).drop(by)
 
     # ---- from tables to cells -------------------------------------------------------------------
 
@@ -236,16 +256,18 @@ class Counting:
         """
         import polars as pl
 
-        table: pl.DataFrame = stacked(tables, [*self.keys, *self.numbers])
+        is_numbered = len(tables) == 1 and "group" in tables[0].columns  # by a tally
+        columns = [*self.keys, *self.numbers, "group"][: None if is_numbered else -1]
+        table: pl.DataFrame = stacked(tables, columns)
         if repeats or len(tables) > 1:
             wide = ((pl.col(name).cast(pl.Float64), how) for name, how in self.numbers.items())
             sums = [getattr(one, how)() for one, how in wide]
             table = table.group_by(self.keys).agg(*sums)
         by = [f"g{i}" for i in range(len(self.columns.by))]
-        if by:
+        if by and not is_numbered:
             groups = table.select(by).unique().sort(by).with_row_index("group")
             table = table.join(groups, on=by, how="left", nulls_equal=True)
-        else:
+        elif not by:
             table = table.with_columns(pl.lit(0, pl.UInt32).alias("group"))
         # Sorted by the keys: one whole number says as much, and takes a quarter of the time. Bins
         # grow with p, so that their sum tells apart those of a place.
@@ -255,10 +277,9 @@ class Counting:
         place = pl.col("place") + (len(WRONG) - NEVER)
         own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
         key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
-        if not self.is_weighted:
-            return table.sort(key)
-        key = key * (2 * weights.FIRST) + (pl.col("u").fill_null(0) + weights.FIRST)
-        is_sorted = table.select(key.alias("key"))["key"].is_sorted()  # wide, and so from a tally
+        if self.is_weighted:
+            key = key * (2 * weights.FIRST) + (pl.col("u").fill_null(0) + weights.FIRST)
+        is_sorted = table.select(key.alias("key"))["key"].is_sorted()  # large ones are
         return table if is_sorted else table.sort(key)
 
     def margin(self, table: pl.DataFrame, columns: Sequence[int]) -> ManyCells:
@@ -292,7 +313,7 @@ class Counting:
         import polars as pl
 
         kept = (pl.col("event") == number) & (pl.col("place") >= NEVER)
-        is_all = self.is_weighted and table.select(kept.all()).item()
+        is_all = table.select(kept.all()).item()
         own = table if is_all else table.filter(kept)
         group = own["group"].to_numpy()
         first = np.flatnonzero(np.append(True, np.diff(group) != 0)) if group.size else group[:0]
@@ -443,10 +464,11 @@ def collected(query: Any) -> pl.DataFrame:
         return query.collect(backend="polars", **streaming).to_native()  # type: ignore[no-any-return]
 
 
-def _add(tally: Tally, number: int, held: Sequence[pl.DataFrame]) -> None:
+def _add(tally: Tally | GroupTally, number: int, held: Sequence[pl.DataFrame]) -> None:
+    names = f"e{number}", f"y{number}", "w", "group"
     for batch in held:
-        names = [name for name in (f"e{number}", f"y{number}", "w") if name in batch.columns]
-        tally.add(*(batch[name].to_numpy() for name in names))
+        own = [name for name in names if name in batch.columns]
+        tally.add(*(batch[name].to_numpy() for name in own))
 
 
 def _in_classes(rows: Any) -> Any:

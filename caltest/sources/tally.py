@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.loops import njit
 from caltest.sources.cells import GRID, NEVER, UNIT
 from caltest.sources.weights import CLASSES, FIRST, SUMS
@@ -17,7 +18,9 @@ from caltest.types import AnyArray, Floats, Ints, SmallInts
 if TYPE_CHECKING:
     import polars as pl
 
+AT_ONCE = 1 << 24  # rows of very many groups that are held until they are counted
 LEFT_OUT = -1  # in place of the code of a row that is not counted
+NO_ROWS = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8)
 BITS = 22  # of a packed number that the rows or the events take
 MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
 BLOCK = 1 << 10  # rows whose cells are found before they are counted
@@ -108,6 +111,92 @@ class Tally:
         return {name: key.astype(np.int32)[some] for name, key in keys.items()}
 
 
+class GroupTally:
+    """The cells of one event in each of a few groups.
+
+    Parameters
+    ----------
+    bins : sequence of int
+        Numbers of bins of equal width that cells must not cross.
+    groups : int
+        Number of groups.
+    """
+
+    def __init__(self, bins: Sequence[int], groups: int) -> None:
+        self._tallies = [Tally(bins) for _ in range(groups)]
+
+    def add(self, probs: NDArray[np.floating], happened: NDArray[np.int8], group: Ints) -> None:
+        """Count rows, as `Tally.add` does, with the numbers of their groups (n,)."""
+        order, start = sort_by_cell(group, len(self._tallies))
+        for tally, own in zip(self._tallies, np.split(order, start[1:-1]), strict=True):
+            tally.add(probs[own], happened[own])
+
+    def table(self) -> pl.DataFrame:
+        """Return the cells that have rows, with the columns of `Tally.table` and "group"."""
+        import polars as pl
+
+        tables = [one.table() for one in self._tallies]
+        group = np.repeat(np.arange(len(tables)), [one.height for one in tables])
+        return pl.concat(tables).with_columns(group=group.astype(np.uint32))
+
+
+class SortedTally(Tally):
+    """The cells of one event in each of very many groups: rows are held, and sorted at the end."""
+
+    def _begin(self, cells: int) -> None:
+        self._cells = cells
+        self._held: list[tuple[AnyArray, ...]] = [NO_ROWS]
+        self._tables: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def add(
+        self,
+        probs: NDArray[np.floating],
+        happened: NDArray[np.int8],
+        group: Ints | None = None,
+    ) -> None:
+        """Take rows, as `Tally.add` does, with the numbers of their groups (n,)."""
+        some = happened >= 0
+        rests, cell = _places(probs[some], happened[some], self._cuts)
+        keys = np.asarray(group)[some].astype(np.int64) * self._cells + cell
+        if self._rows + keys.size > AT_ONCE:
+            self._tables.append(self._counted())
+        self._held.append((keys, rests, happened[some]))
+        self._rows += keys.size
+
+    def table(self) -> pl.DataFrame:
+        """Return the cells that have rows, with the columns of `Tally.table` and "group"."""
+        import polars as pl
+
+        tables = [*self._tables, self._counted()]
+        if len(tables) == 1:
+            return tables[0]
+        keys = [name for name in tables[0].columns if name in ("group", "place") or name[0] == "b"]
+        every = pl.concat(tables, how="vertical_relaxed").group_by(keys)
+        sums = pl.col("n", "y", "r1", "r2").cast(pl.Int64).sum()
+        return every.agg(sums, pl.col("least").min(), pl.col("most").max())
+
+    def _counted(self) -> pl.DataFrame:
+        """Return the cells of the rows that are held, and let go of these."""
+        import polars as pl
+
+        keys, rests, happened = map(np.concatenate, zip(*self._held, strict=True))
+        self._held, self._rows = [NO_ROWS], 0
+        order = np.argsort(keys)
+        keys, rests, happened = keys[order], rests[order], happened[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        group, cell = np.divmod(keys[first], self._cells)
+        columns = {"group": group.astype(np.uint32), **self._keys(cell)}
+        del keys, order, group, cell  # of the size of the data, each
+        columns["n"] = np.diff(first, append=rests.size).astype(np.float64)
+        columns["y"] = np.add.reduceat(happened, first, dtype=np.float64)
+        for name, power in (("r1", 1), ("r2", 2)):
+            columns[name] = np.add.reduceat(np.floor(rests**power * UNIT + 0.5), first)
+        columns["least"] = np.minimum.reduceat(rests, first)
+        columns["most"] = np.maximum.reduceat(rests, first)
+        return pl.DataFrame(columns)
+
+
 class WeightTally(Tally):
     """The cells of one event of weighted rows, by the classes of their weights.
 
@@ -183,6 +272,18 @@ def _count(
             own[1] += second[i]
             own[2] = min(own[2], ends[i])
             own[3] = max(own[3], ends[i])
+
+
+@njit()
+def _places(
+    probs: NDArray[np.floating], happened: NDArray[np.int8], cuts: tuple[Floats, SmallInts, int]
+) -> tuple[Floats, NDArray[np.uint32]]:
+    """Return where rows are in their places, and their cells."""
+    rests, cell = np.empty(probs.size, np.float64), np.empty(probs.size, np.uint32)
+    for start in range(0, probs.size, BLOCK):
+        some = slice(start, start + BLOCK)
+        _find_cells(probs[some], happened[some], cuts, np.uint32(0), (rests[some], cell[some]))
+    return rests, cell
 
 
 @njit()

@@ -187,6 +187,51 @@ def test_weighted_rows_are_tallied_as_the_query_groups_them():
     assert halves.filter(fine).select(grouped.columns).equals(grouped.filter(fine))
 
 
+@pytest.mark.parametrize("groups", [3, 700])
+@pytest.mark.parametrize("held", [1 << 24, 999])
+def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
+    """Few and very many groups of any type, some of them missing, and rows that are wrong."""
+    import narwhals as nw
+
+    from caltest.lenses import resolve_lens
+    from caltest.sources import Counting, counted, tally
+    from caltest.sources.columns import Columns
+    from caltest.sources.query import collected
+
+    monkeypatch.setattr(tally, "AT_ONCE", held)
+    p, y = rows(4000)
+    number = np.random.default_rng(4).integers(groups, size=p.size)
+    p[:3], y = (np.nan, 1.5, -0.0), y.astype(float)
+    y[5:7] = np.nan, 3.0
+    own = pl.Series(number)
+    kinds = {
+        "text": own.cast(pl.String),
+        "categorical": own.cast(pl.String).cast(pl.Categorical),
+        "float": own / 7,
+        "date": pl.Series(np.datetime64("2026-01-01") + number),
+        "truth": own > 1,
+    }
+    for kind in [*({name: one} for name, one in kinds.items()), kinds]:
+        frame = pl.DataFrame({"p": p, "y": y, **kind})
+        names = tuple(kind)
+        frame[[8, 9], names[0]] = None
+        columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", by=names)
+        for lenses in (("strong",), ("strong", "confidence")):
+            counting = Counting(columns, tuple(map(resolve_lens, lenses)), (10,))
+            tallied = counted([frame], counting)
+            grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
+            for event in range(len(lenses)):
+                ours, theirs = counting.many(tallied, event), counting.many(grouped, event)
+                assert ours.values == theirs.values
+                for name in ("start", "n", "events", "expected", "variance"):
+                    assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+                for name in ("place", "least", "most"):
+                    assert np.array_equal(getattr(ours.cells, name), getattr(theirs.cells, name))
+            assert counting.wrong(tallied) == counting.wrong(grouped)
+            halves = counted([frame[:1700], frame[1700:]], counting)
+            assert np.array_equal(counting.many(halves, 0).events, counting.many(grouped, 0).events)
+
+
 def test_sums_of_very_many_rows_of_a_cell_do_not_run_over():
     """Two sums share a number of 64 bits, which are parted in time."""
     n = 3 * MOST + 5
