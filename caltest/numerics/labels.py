@@ -107,6 +107,13 @@ def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     return out
 
 
+def events_by_row(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
+    """Draw the events of `draw_events`, those of a row side by side, (n, B)."""
+    out = np.empty((low.size, keys.size), dtype=np.uint8)
+    _of_rows(low.view(np.uint64), width.view(np.uint64), rows, keys, out)
+    return out
+
+
 def event_sums(interval: tuple[Ints, Ints], rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
     """Return the sums (B,) of `slope` over the events of `draw_events`, which are not kept."""
     low, width = interval
@@ -184,6 +191,14 @@ def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels)
             key, event = keys[b], out[b, start:end]
             for i in range(end - start):
                 event[i] = np.uint8(hashed(key + some[i]) - first[i] < size[i])
+
+
+@njit()
+def _of_rows(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Events) -> None:
+    for i in range(rows.size):
+        row, first, size, event = rows[i], low[i], width[i], out[i]
+        for b in range(keys.size):
+            event[b] = np.uint8(hashed(keys[b] + row) - first < size)
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})  # lets sums run in several chains

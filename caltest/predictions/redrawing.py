@@ -28,6 +28,10 @@ class Redrawing(ABC):
     def labels(self, keys: Hashes) -> AnyArray:
         """Return the labels (B, n) of the resamples with these keys (B,)."""
 
+    def labels_by_row(self, keys: Hashes) -> AnyArray:
+        """Return the labels (n, B), those of a row side by side."""
+        return np.ascontiguousarray(self.labels(keys).T)
+
     @abstractmethod
     def taken(self, rows: Codes) -> Redrawing:
         """Return that of some rows, in their order; each keeps its uniform numbers."""
@@ -135,6 +139,9 @@ class UniformInterval(Redrawing):
 
     def labels(self, keys: Hashes) -> Labels:
         return loops.draw_events(self.low, self.width, self.rows, keys)
+
+    def labels_by_row(self, keys: Hashes) -> Labels:
+        return loops.events_by_row(self.low, self.width, self.rows, keys)
 
     def summing(self, table: Floats) -> Callable[[Hashes], Floats] | None:
         # Rows that have one label only add it exactly: no rounding errors where nothing varies.

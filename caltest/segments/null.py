@@ -140,7 +140,7 @@ class OrderedRows:
 
         def draw(first: int, stop: int) -> Events:
             part = self.redrawing.taken(np.arange(first, stop))
-            return np.ascontiguousarray(part.labels(keys).T.astype(np.uint8, copy=False))
+            return part.labels_by_row(keys).astype(np.uint8, copy=False)
 
         return draw
 
@@ -210,8 +210,8 @@ def score(
     for first, stop in chunk.blocks():
         block, pairs, events = slice(first, stop), chunk.pairs(first, stop), events_of(first, stop)
         if weight is None:
-            eights = np.pad(events, ((0, 0), (0, -lanes % 8))).view(np.uint64)
-            loops.add_events(*pairs, eights, found, held, total)
+            whole = np.pad(events, ((0, 0), (0, -lanes % 8))) if lanes % 8 else events
+            loops.add_events(*pairs, whole.view(np.uint64), found, held, total)
         else:
             loops.add_weighted(*pairs, events, weight[block], total)
         if family.cumulative:
