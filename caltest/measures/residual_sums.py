@@ -100,7 +100,7 @@ def pairs_on_line(decay: Floats, gaps: Floats) -> ResidualStatistic:
     def flipped(clusters: Ints, _: int) -> Flipped:
         def sums(signs: Floats) -> Floats:
             out = np.empty(len(signs))
-            rows = np.ascontiguousarray(signs[:, clusters])
+            rows = signs.take(clusters, axis=1)
             exponential_pair_sums(decay, gaps, np.zeros(1), rows, out)
             return out
 
@@ -227,9 +227,7 @@ def range_of_sums(event: Floats, gaps: Floats) -> ResidualStatistic:
         given = (gaps, np.zeros(gaps.size), step_ends(event), np.array([0, gaps.size]))
 
         def extremes(signs: Floats) -> Floats:
-            high, low = partial_sum_extremes(np.ascontiguousarray(signs[:, clusters]), *given)[
-                ..., 0
-            ]
+            high, low = partial_sum_extremes(signs.take(clusters, axis=1), *given)[..., 0]
             return np.asarray(high - low)
 
         return in_parts(extremes, gaps.size)

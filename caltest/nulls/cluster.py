@@ -229,7 +229,7 @@ def flipped_values(
     codes = clusters.codes
     blocks = (clusters.random_signs if shared else clusters.signs)(draws.n_resamples, draws.seed)
     if (censoring := clusters.censoring) is not None:
-        blocks = (censoring.multipliers(signs[:, clusters.codes]) for signs in blocks)
+        blocks = (censoring.multipliers(signs.take(clusters.codes, axis=1)) for signs in blocks)
         codes = np.arange(codes.size)
     return _values(statistics, codes, blocks)
 

@@ -121,7 +121,7 @@ class Censoring:
     def _sums(self, values: Floats) -> tuple[Floats, Floats]:
         """Return the sums (B, K) of values (B, n) of rows at risk and lost at each time."""
         upto = np.zeros((len(values), self.order.size + 1))
-        np.cumsum(values[:, self.order], axis=1, out=upto[:, 1:])
+        np.cumsum(values.take(self.order, axis=1), axis=1, out=upto[:, 1:])
         before = upto[:, self.first]
         return upto[:, -1:] - before, upto[:, self.stop] - before
 

@@ -211,7 +211,7 @@ class LinePairs(AllPairs):
         # Rows with equal scores are in another order than `observed`.
         at, own = clusters[self.order], self.predictions.labels[self.order]
         sums = partial(line_sums, self.lines, self.weight * (own - self.event), np.zeros(1))
-        return in_parts(lambda signs: sums(np.ascontiguousarray(signs[:, at])), at.size)
+        return in_parts(lambda signs: sums(signs.take(at, axis=1)), at.size)
 
     @cached_property
     def _residuals(self) -> Floats:
@@ -286,7 +286,7 @@ class TiledPairs(AllPairs):
     def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         if count > CLUSTERS:
             sums_of = self.weighted_sums
-            return in_parts(lambda signs: sums_of(signs[:, clusters]), clusters.size)
+            return in_parts(lambda signs: sums_of(signs.take(clusters, axis=1)), clusters.size)
         n = clusters.size
         member = scipy.sparse.csr_array((np.ones(n), clusters, np.arange(n + 1)), shape=(n, count))
 
