@@ -16,7 +16,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.plots import base
 from caltest.results import HTest
 from caltest.results.htest import required
-from caltest.types import Axes, Floats, Order
+from caltest.types import Axes, Floats, Ints
 from caltest.units.units import rounding_scale
 
 SEED = (1952, 471)
@@ -252,13 +252,13 @@ def spread_against_error(
     count = min(count, max(1, rows.n // LEAST_ROWS), np.unique(rows.scale).size)
     rng = np.random.default_rng(SEED)
     draws = int(np.clip(NUMBERS / rows.n, FEWEST, MOST))
-    order = np.argsort(rows.scale, kind="stable")
-    spread, error = _spread_and_error(rows, order, count)
+    bin_of = _bins_of(rows.scale, count)
+    spread, error = _spread_and_error(rows, bin_of)
     ratios = [error / spread]
     for one in (rows.simulate(rng) for _ in range(draws)):
         # The members of ensembles change places with their outcomes.
-        own = order if one.law is rows.law else np.argsort(one.scale, kind="stable")
-        predicted, seen = _spread_and_error(one, own, count)
+        own = bin_of if one.law is rows.law else _bins_of(one.scale, count)
+        predicted, seen = _spread_and_error(one, own)
         ratios.append(seen / predicted)
     drawn = np.array(ratios)
     low, high = joint_band(drawn, checks.check_confidence(confidence)) * spread
@@ -343,15 +343,20 @@ def joint_band(values: Floats, confidence: float, *, alike: bool = False) -> Flo
     return ends
 
 
-def _spread_and_error(rows: Forecasts, order: Order, count: int) -> Floats:
+def _bins_of(scale: Floats, count: int) -> Ints:
+    """Return the bin of each row, (n,): as many in each, in ascending order of their spread."""
+    bins = np.empty(scale.size, np.int64)
+    ends = np.arange(1, count + 1) * scale.size // count
+    bins[np.argsort(scale, kind="stable")] = np.repeat(np.arange(count), np.diff(ends, prepend=0))
+    return bins
+
+
+def _spread_and_error(rows: Forecasts, bins: Ints) -> Floats:
     """Return root mean predicted variance and root mean squared error, (2, K), of bins."""
     weight = rows.weights
     squares = np.square([rows.scale, rows.law.held(rows.outcomes) - rows.mean])
-    starts = np.arange(count) * rows.n // count
-    sums, size = (
-        np.add.reduceat(part[..., order], starts, axis=-1) for part in (weight * squares, weight)
-    )
-    return np.sqrt(np.maximum(sums / size, np.finfo(float).tiny))
+    size, *sums = (np.bincount(bins, part) for part in (weight, *(weight * squares)))
+    return np.sqrt(np.maximum(np.array(sums) / size, np.finfo(float).tiny))
 
 
 # ---- how they are drawn --------------------------------------------------------------------------
