@@ -24,7 +24,8 @@ from caltest.segments import SegmentsTest
 from caltest.segments.null import SegmentSettings
 from caltest.segments.run import run_given
 from caltest.sources import Counting, ManyCells
-from caltest.sources.columns import Columns
+from caltest.sources.columns import Columns, column
+from caltest.sources.query import collected
 from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
 
 if TYPE_CHECKING:
@@ -204,15 +205,12 @@ def of_margins(
     for name, value in (("bins", bins), ("min_size", min_size)):
         checks.check_integer(value, name, minimum=2)
     counting = prepared.counting
+    first = prepared.reader.first()
+    for name in counting.columns.by:
+        _check_few(collected(first.select(column(first, name)).unique())[name], bins)
     table = prepared.reader.count(counting)
     for k, name in enumerate(counting.columns.by):
-        values = table[f"g{k}"]
-        if values.dtype.is_numeric() and values.n_unique() > bins:
-            raise NotApplicable(
-                f"the column {name!r} has {values.n_unique()} numbers, more than {bins}, and cells "
-                "are counted by values",
-                "add a column of its parts to the data, pass bins=, or use engine='rows'",
-            )
+        _check_few(table[f"g{k}"].alias(name), bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
     reader, m = prepared.reader, len(counting.columns.classes)
     call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, reader.left_out.notes())
@@ -221,6 +219,17 @@ def of_margins(
         reason = f"no segment has at least {min_size} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
     return result
+
+
+def _check_few(values: pl.Series, bins: int) -> None:
+    """Raise NotApplicable where a column has more numbers than bins."""
+    count = values.n_unique() if values.dtype.is_numeric() else 0
+    if count > bins:
+        raise NotApplicable(
+            f"the column {values.name!r} has {count:,} numbers, more than {bins}, and cells are "
+            "counted by values",
+            "add a column of its parts to the data, pass bins=, or use engine='rows'",
+        )
 
 
 def _margins(

@@ -27,6 +27,7 @@ EventsOf = Callable[[int, int], Events]
 
 STATISTICS = ("mean", "cumulative")
 
+MOMENTS = 8  # of the rows of a segment
 LANES = 128  # resamples side by side
 MANY_LANES = 4  # times as many, where partial sums are not followed
 FEW_LANES = 32  # where segments are many: whole vectors of the processor
@@ -114,15 +115,14 @@ class OrderedRows:
         """The weight of each row, 1 where there are none."""
         return np.ones(self.n) if self.weight is None else self.weight
 
-    @cached_property
-    def moments(self) -> Floats:
-        """What is summed over a segment, (n, 8): see `Family`."""
-        w, p = self.weights, self.event
+    def moments(self, first: int, stop: int) -> Floats:
+        """Return what is summed over a segment of some rows, (rows, 8): see `Family`."""
+        w, p = self.weights[first:stop], self.event[first:stop]
         variance = w * w * p * (1.0 - p)
         skewed = w * (1.0 - 2.0 * p) * variance
-        residual = w * (self.happens - p)
-        columns = (np.ones(self.n), w, w * p, variance, skewed, w * w, w * residual, residual**2)
-        return np.ascontiguousarray(np.column_stack(columns))
+        residual = w * (self.happens[first:stop] - p)
+        columns = np.ones(p.size), w, w * p, variance, skewed, w * w, w * residual, residual**2
+        return np.column_stack(columns)
 
     @cached_property
     def columns(self) -> tuple[Singles, Singles, SmallInts]:
@@ -181,9 +181,9 @@ class Family:
     @classmethod
     def of(cls, chunk: SegmentBlock, rows: OrderedRows) -> Family:
         """Sum over the rows of each segment."""
-        sums = np.zeros((chunk.cells, rows.moments.shape[1]))
+        sums = np.zeros((chunk.cells, MOMENTS))
         for first, stop in chunk.blocks():
-            loops.add_rows(*chunk.pairs(first, stop), rows.moments[first:stop], sums)
+            loops.add_rows(*chunk.pairs(first, stop), rows.moments(first, stop), sums)
         n, mass, expected, variance, third, squares, *observed = chunk.combine(sums).T
         deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
