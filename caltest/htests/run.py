@@ -388,7 +388,7 @@ def test_calibration(
             return way.run(asked)
     predictions, keys = read(given, source)  # a model predicts with all threads that it has
     with threads(jobs):
-        return RowsInMemory(predictions, None if by is None else keys).run(asked)
+        return RowsInMemory(predictions, keys).run(asked)
 
 
 # Or pytest would collect it in a user's test module.

@@ -62,12 +62,13 @@ class BoundMeasure(ABC):
         """Return the value (B,) of each column of what `statistics` gives."""
         return statistics
 
-    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the statistics (K, B + 1) as results; the first column is of the observed labels.
+    def with_parts(self, statistics: Floats) -> tuple[Floats, tuple[Part, ...]]:
+        """Return the value (B + 1,) of statistics (K, B + 1), and what these show, as results.
 
-        Empty where the value is one statistic.
+        The first column is of the observed labels. Where the value is one statistic it has no
+        parts.
         """
-        return ()
+        return statistics[0], ()
 
     @cached_property
     def order(self) -> Order | None:

@@ -118,8 +118,8 @@ class BinErrors(Measure):
         only_rows = self.binning != "uniform" if form == "cells" else self.binning == "sweep"
         return form == "rows" or not (only_rows or callable(self.distance))
 
-    def bind(self, predictions: Predictions) -> BoundMeasure:
-        return super().bind(counted(predictions))
+    def rows(self, predictions: Predictions) -> BinnedRows:
+        return BinnedRows(counted(predictions), self)
 
     def statistic(self, units: Units) -> Statistic:
         sums = self.sums(units)
@@ -146,15 +146,14 @@ class BinErrors(Measure):
         """Return the bins of units, which do not depend on the labels."""
         if isinstance(units, CellUnits):
             return Bins(BinnedCells(units, self), by_event=True)
-        predictions = cast("RowUnits", units).predictions
-        by_event = predictions.m == 2 and not callable(self.distance)
-        return Bins(BinnedRows(predictions, self), by_event=by_event)
+        rows = cast("BinnedRows", units)
+        return Bins(rows, by_event=rows.predictions.m == 2 and not callable(self.distance))
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions)
-        sums, weight = self.sums(RowUnits(counted(predictions))), predictions.sample_weight
+        sums, weight = self.sums(self.rows(predictions)), predictions.sample_weight
         self.bin_notes(sums.mean)
         codes = np.zeros((predictions.n, 1), np.int64)
         codes[slice(None) if weight is None else weight > 0] = cast("BinnedRows", sums.units).codes
@@ -162,11 +161,11 @@ class BinErrors(Measure):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        sums = self.sums(RowUnits(predictions))
+        sums = self.sums(BinnedRows(predictions, self))
         return errors.row_gaps(predictions, cast("BinnedRows", sums.units).codes, sums.mean)
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
-        return self.unseen(self.sums(RowUnits(counted(predictions))), a)
+        return self.unseen(self.sums(self.rows(predictions)), a)
 
 
 def counted(predictions: Predictions) -> Predictions:

@@ -134,9 +134,11 @@ class Combining(BoundMeasure):
         """Return the statistic of the portfolio, (B,)."""
         return combine(self.portfolio, scores_of(self.scales, statistics))
 
-    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the components, the most extreme first; column 0 is of the observed labels."""
-        return most_extreme_first(self.portfolio, scores_of(self.scales, statistics), statistics)
+    def with_parts(self, statistics: Floats) -> tuple[Floats, tuple[Part, ...]]:
+        """Return that, and the components, the most extreme first; column 0 is of the labels."""
+        scores = scores_of(self.scales, statistics)
+        parts = most_extreme_first(self.portfolio, scores, statistics)
+        return combine(self.portfolio, scores), parts
 
 
 class _Tail:
