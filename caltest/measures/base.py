@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_jobs
+from caltest.checks import check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
@@ -427,8 +426,7 @@ class Measure(ABC):
                 self.check_of(seen)
                 bound = self.bind(seen)
                 for message in bound.degenerate:
-                    # The caller of the caller, `skce(...)`, is the user.
-                    warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+                    warn_caller(message, DegenerateDataWarning)
                 values.append(bound.value())
         return np.array(values) if resolved.is_family else values[0]
 

@@ -145,9 +145,8 @@ class BinErrors(Measure):
     def sums(self, units: Units) -> Bins:
         """Return the bins of units, which do not depend on the labels."""
         if isinstance(units, CellUnits):
-            return Bins(BinnedCells(units, self), by_event=True)
-        rows = cast("BinnedRows", units)
-        return Bins(rows, by_event=rows.predictions.m == 2 and not callable(self.distance))
+            return Bins(BinnedCells(units, self))
+        return Bins(units)
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""

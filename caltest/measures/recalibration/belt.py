@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -294,7 +293,7 @@ def _belt(
         raise NotApplicable(reason, "use test='calibration-belt' with null='exact'")
     model, selection = measure.model(RowUnits(predictions)), measure.selection
     for message in model.degenerate:
-        warnings.warn(message, DegenerateDataWarning, stacklevel=5)
+        checks.warn_caller(message, DegenerateDataWarning)
     fit = model.fitted("the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
     at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)
