@@ -40,8 +40,6 @@ class Asked:
         None for an adaptive number.
     note : str
         How the tests differ from what was asked for.
-    is_default : bool
-        Whether nobody named a test.
     """
 
     given: ModelData
@@ -57,7 +55,6 @@ class Asked:
     on_error: str = "raise"
     progress: Progress | None = None
     note: str = ""
-    is_default: bool = False
 
     @property
     def most_resamples(self) -> int:

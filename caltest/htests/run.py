@@ -378,7 +378,6 @@ def test_calibration(
         level=level,
         may_count=engine != "rows",
         note=note,
-        is_default=test is None and not note,
         **settings,
     )
     jobs = checks.check_jobs(n_jobs)

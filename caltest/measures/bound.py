@@ -33,7 +33,6 @@ class BoundMeasure(ABC):
     """
 
     predictions: Any
-    seen: Any = None  # what is redrawn, where it is not what the rows hold
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
     keys_together: int = 1  # resamples that are cheaper redrawn at once, where there are some
@@ -76,9 +75,9 @@ class BoundMeasure(ABC):
         return None
 
     @cached_property
-    def observed(self) -> Labels:
-        """The labels that were observed, (n,), in the order of the rows."""
-        observed: Labels = self.predictions.observed if self.seen is None else self.seen
+    def observed(self) -> Observed:
+        """What was observed, (n,), in the order of the rows."""
+        observed = self.predictions.observed
         return observed if self.order is None else observed[self.order]
 
     @property

@@ -366,13 +366,12 @@ class BoundScores(BoundMeasure):
 
     def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
         super().__init__(forecasts)
-        self.forecasts, self.score = forecasts, score
-        self.share = forecasts.weights / forecasts.weights.sum()
-        self.seen = score.scores(forecasts)
-        self.scale = float(np.abs(self.seen).mean())
+        self.score, self.share = score, forecasts.weights / forecasts.weights.sum()
+        self.observed = score.scores(forecasts)
+        self.scale = float(np.abs(self.observed).mean())
 
     def drawn(self, redrawn: Floats) -> Floats:
-        return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
+        return self.score.scores_at(self.predictions, np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:
         """Return the mean of each row of scores (B, n)."""
