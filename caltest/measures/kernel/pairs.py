@@ -456,24 +456,25 @@ class BlockPairs(PairMean):
         for first in range(0, self.n_blocks, at_a_time):
             yield first, min(first + at_a_time, self.n_blocks)
 
-    def _pairs(self, first: int, last: int) -> tuple[Ints, Ints]:
+    def _pairs(self, first: int, last: int) -> tuple[slice, Ints, Ints]:
+        """Return the rows of some blocks, and their pairs, numbered from the first row."""
         left, right = np.triu_indices(self.size, 1)
-        offset = self.size * np.arange(first, last)[:, None]
-        return (offset + left).ravel(), (offset + right).ravel()
+        offset = self.size * np.arange(last - first)[:, None]
+        rows = slice(first * self.size, last * self.size)
+        return rows, (offset + left).ravel(), (offset + right).ravel()
 
     def _over_chunks(self, function: Callable[[Floats], Any]) -> list[Any]:
         """Return a function of h of the pairs (blocks, pairs) of some blocks after others."""
 
         def chunk(first: int, last: int) -> Any:
-            left, right = self._pairs(first, last)
-            rows = slice(first * self.size, last * self.size)
+            rows, left, right = self._pairs(first, last)
             delta = -self.predictions.probs[rows]
             delta[np.arange(len(delta)), self.predictions.labels[rows]] += 1.0
             total = np.zeros(left.size)
             for term in self.kernel.terms:
                 z = term.project(delta)
-                products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
-                total += term.pairs(left, right) * products
+                products = np.einsum("pk,pk->p", z[left], z[right])
+                total += term.pairs(rows.start + left, rows.start + right) * products
             return function(total.reshape(last - first, -1))
 
         return list(map_threads(chunk, self._chunks()))
@@ -483,14 +484,12 @@ class BlockPairs(PairMean):
 
         h is written out as in `TiledPairs`: a part for each pair and one for each label.
         """
-        left, right = self._pairs(first, last)
-        rows = slice(first * self.size, last * self.size)
+        rows, left, right = self._pairs(first, last)
         probs = self.predictions.probs[rows]
         inside = np.ascontiguousarray(labels[:, rows])
-        left, right, offset = left - rows.start, right - rows.start, rows.start
         total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
         for term in self.kernel.terms:
-            kappa = term.pairs(left + offset, right + offset)
+            kappa = term.pairs(rows.start + left, rows.start + right)
             class_sums.add_pair_sums(kappa, left, right, inside, term.matrix, total)
             image = probs @ term.matrix
             np.subtract.at(table, left, kappa[:, None] * image[right])
