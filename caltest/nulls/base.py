@@ -11,8 +11,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import Bound, BoundMeasure
 from caltest.measures.outcome import Outcome, positive
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import resample_keys
@@ -246,7 +245,7 @@ class Replicates:
         return tail_scores(self.values, self.scale, two_sided=self.alternative == "two-sided")
 
 
-def described(measure: Measure, bound: BoundMeasure | BoundChunks, value: float) -> dict[str, Any]:
+def described(measure: Measure, bound: Bound, value: float) -> dict[str, Any]:
     """Return what an outcome says of a measure with that value, besides its distribution."""
     return {
         "statistic_name": measure.symbol,
@@ -257,9 +256,7 @@ def described(measure: Measure, bound: BoundMeasure | BoundChunks, value: float)
     }
 
 
-def resampled_outcome(
-    measure: Measure, bound: BoundMeasure | BoundChunks, values: Floats, **more: Any
-) -> Outcome:
+def resampled_outcome(measure: Measure, bound: Bound, values: Floats, **more: Any) -> Outcome:
     """Compare the value of what was observed, the first of (B + 1,), with the resampled ones."""
     replicates = Replicates(bound.comparable(values), bound.scale, measure.alternative)
     return Outcome(

@@ -23,7 +23,7 @@ from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import ResidualStatistic, in_parts
+from caltest.measures.residual_sums import ResidualStatistic, in_parts, of_rows
 from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
@@ -211,7 +211,7 @@ class LinePairs(AllPairs):
         # Rows with equal scores are in another order than `observed`.
         at, own = clusters[self.order], self.predictions.labels[self.order]
         sums = partial(line_sums, self.lines, self.weight * (own - self.event), np.zeros(1))
-        return in_parts(lambda signs: sums(np.ascontiguousarray(signs[:, at])), at.size)
+        return of_rows(sums, at)
 
     @cached_property
     def _residuals(self) -> Floats:
