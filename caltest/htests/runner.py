@@ -331,7 +331,7 @@ class RowsInMemory(Answering):
         data, lens, asks_one = self.predictions, asked.lenses[0], len(asked.lenses) == 1
         one_event = lens.is_confidence or (data.m == 2 and str(lens) == "strong")
         if self.keys and data.groups is not None and one_event and asks_one:
-            groups, weighted = np.unique(data.groups).size, data.sample_weight is not None
+            groups, weighted = np.unique(data.groups).size, data.is_weighted
             passes = combine.in_one_pass(groups, asked, events=1, weighted=weighted)
             if passes and not data.has_dependence:
                 many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)

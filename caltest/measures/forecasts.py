@@ -22,6 +22,7 @@ from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.pit_cells import DISTANCES, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
+from caltest.units.units import check_unweighted
 
 # In the order in which they are listed.
 __all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022
@@ -171,8 +172,7 @@ class PitUniformity(ForecastMeasure):
         if self.distance == "berkowitz" and n < 3:
             raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
         if self.distance == "berkowitz" and self.serial:
-            if predictions.sample_weight is not None:
-                raise NotApplicable("serial=True takes no sample weights", "leave one of them out")
+            check_unweighted(predictions, "serial=True", "leave one of them out")
             return BoundForecasts(predictions, _serial)
         if n >= VERY_MANY:
             of_cells = partial(self._of_cells, n, mass, noise, ALONE)

@@ -18,6 +18,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.types import Floats, Hashes, Labels
+from caltest.units.units import check_unweighted
 
 Draw = Callable[[np.random.Generator, int], Labels]
 Evaluate = Callable[[Labels], Floats]
@@ -74,12 +75,6 @@ def check_applicable(measure: Measure, key: str) -> None:
             f"null {key!r} has no meaning for {measure.description}",
             f"use {some}{', '.join(map(repr, measure.nulls))}",
         )
-
-
-def check_unweighted(predictions: Predictions, key: str) -> None:
-    """Raise NotApplicable where sample weights would break the null's assumptions."""
-    if predictions.sample_weight is not None:
-        raise NotApplicable(f"null {key!r} takes no sample weights", "use null='exact'")
 
 
 def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequence, int]]:
@@ -305,7 +300,7 @@ def formula_test(
     """
     check_applicable(measure, key)
     outcome: Outcome = getattr(measure, formula)(predictions)
-    check_unweighted(predictions, key)
+    check_unweighted(predictions, f"null {key!r}", "use null='exact'")
     return outcome
 
 

@@ -12,7 +12,6 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.binning import (
@@ -36,7 +35,7 @@ from caltest.numerics.loops import njit
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
-from caltest.units.units import SortedRowUnits, check_one_dimension
+from caltest.units.units import SortedRowUnits, check_one_dimension, check_unweighted
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
 
@@ -205,9 +204,7 @@ class DistanceErrors(BinErrors):
         if self.binning == "sweep":
             predictions = cast("RowUnits", units).predictions
             check_one_dimension(predictions, "binning='sweep'")
-            if predictions.sample_weight is not None:
-                remedy = "use binning='quantile'"
-                raise NotApplicable("binning='sweep' takes no sample weights", remedy)
+            check_unweighted(units, "binning='sweep'", "use binning='quantile'")
             return sweep_statistic(self, SortedRowUnits(predictions))
         return super().statistic(units)
 

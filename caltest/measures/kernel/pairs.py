@@ -332,7 +332,7 @@ class TiledPairs(AllPairs):
                 tile = term.below(i0, i1, j0, j1)
                 gram_probs[i0:i1] += tile @ weighted[j0:j1]
                 gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
-                if self.predictions.sample_weight is not None:
+                if self.predictions.is_weighted:
                     tile *= weight[i0:i1, None] * weight[j0:j1]
                 add_pairs(tile, i0, i1)
             return pairs, gram_probs
@@ -430,7 +430,7 @@ class BlockPairs(PairMean):
             needs = f"blocks of {size} need at least {size} observations"
             remedy = "take a smaller block_size or estimator='unbiased'"
             raise NotApplicable(f"{needs}, and there are {predictions.n}", remedy)
-        if predictions.sample_weight is not None:
+        if predictions.is_weighted:
             reason = "the linear and block estimators take no sample weights"
             raise NotApplicable(reason, "use estimator='unbiased' (test='skce')")
 
