@@ -40,8 +40,6 @@ class Asked:
         None for an adaptive number.
     note : str
         How the tests differ from what was asked for.
-    is_default : bool
-        Whether nobody named a test.
     """
 
     given: ModelData
@@ -57,7 +55,6 @@ class Asked:
     on_error: str = "raise"
     progress: Progress | None = None
     note: str = ""
-    is_default: bool = False
 
     @property
     def most_resamples(self) -> int:
@@ -106,26 +103,26 @@ def lies(given: ModelData) -> Source | None:
     """Tell where the rows lie, if they are in no array."""
     model, data = given.model, given.data
     alone = data if model is None else model if data is None else None
-    return None if alone is None else source_of(alone)
+    return None if alone is None or isinstance(alone, Rows) else source_of(alone)
 
 
-def read(given: ModelData, source: Source | None) -> tuple[Rows, Keys]:
+def read(given: ModelData, source: Source | None) -> tuple[Rows, Keys | None]:
     """Read the rows into memory, from where they lie if they are in no array, and their groups."""
     if source is None or source.is_eager:
         rows = given.rows()
-        return rows, keys_of(given, rows)
-    held = replace(given, model=None, data=source.table(given.needs))
-    with rows_named(source.place):
-        rows = held.rows().from_source(source.name)
-    return rows, keys_of(held, rows)
+    else:
+        given = replace(given, model=None, data=source.table(given.needs))
+        with rows_named(source.place):
+            rows = given.rows().from_source(source.name)
+    return rows, None if given.by is None else keys_of(given, rows)
 
 
 def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, dict[str, Any]]:
     """Read the columns that `design` names, if it names some, and what lies in files with them."""
-    names, source = as_columns(options.get("design")), lies(given)
+    names = as_columns(options.get("design"))
     if not names:
         return given, options
-    place = None
+    source, place = lies(given), None
     if source is not None and source.native is None:
         place = source.place
         source = replace(source, native=source.table())

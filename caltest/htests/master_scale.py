@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -231,7 +230,7 @@ def _rows(
         for name, measure in measures.items():
             outcome = measure.outcome_of_counts(d, n, pd)
             for message in outcome.degenerate:
-                warnings.warn(f"grade {grade!r}: {message}", DegenerateDataWarning, stacklevel=3)
+                checks.warn_caller(f"grade {grade!r}: {message}", DegenerateDataWarning)
             null = measure.nulls[0]
             yield HTest.from_outcome(
                 outcome,

@@ -378,7 +378,6 @@ def test_calibration(
         level=level,
         may_count=engine != "rows",
         note=note,
-        is_default=test is None and not note,
         **settings,
     )
     jobs = checks.check_jobs(n_jobs)
@@ -388,7 +387,7 @@ def test_calibration(
             return way.run(asked)
     predictions, keys = read(given, source)  # a model predicts with all threads that it has
     with threads(jobs):
-        return RowsInMemory(predictions, None if by is None else keys).run(asked)
+        return RowsInMemory(predictions, keys).run(asked)
 
 
 # Or pytest would collect it in a user's test module.

@@ -193,6 +193,14 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     kind, claim = plan.null, source.claim_of(plan)
     if plan.tolerance is not None:
         kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
+    weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
+    remarks = [*source.left_out]
+    if weight is not None:
+        rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
+        whose = f" ({name})" if isinstance(name, str) else ""
+        if getattr(plan.predictions, "censoring", None) is not None:
+            whose = " for those that were censored"
+        remarks.append(f"{wording.WEIGHTED}{whose}{rows if plan.group is None else ''}")
     whole = HTest.from_outcome(
         answer.outcome,
         test=plan.test,
@@ -207,21 +215,14 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         n_resamples=asked.most_resamples,
         seed=plan.seed,
         note=plan.note,
+        remarks=remarks,
         level=asked.level,
         group=plan.group,
         size=answer.size,
         evidence=answer.evidence,
         counted=answer.counted,
     )
-    weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
-    notes = [*whole.notes, *source.left_out]
-    if weight is not None:
-        rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
-        whose = f" ({name})" if isinstance(name, str) else ""
-        if getattr(plan.predictions, "censoring", None) is not None:
-            whose = " for those that were censored"
-        notes.append(f"{wording.WEIGHTED}{whose}{rows if plan.group is None else ''}")
-    whole, parts = replace(whole, notes=tuple(notes)), answer.outcome.parts
+    parts = answer.outcome.parts
     if not parts:
         return whole
     places: tuple[Gap, ...] = ()
@@ -330,7 +331,7 @@ class RowsInMemory(Answering):
         data, lens, asks_one = self.predictions, asked.lenses[0], len(asked.lenses) == 1
         one_event = lens.is_confidence or (data.m == 2 and str(lens) == "strong")
         if self.keys and data.groups is not None and one_event and asks_one:
-            groups, weighted = np.unique(data.groups).size, data.sample_weight is not None
+            groups, weighted = np.unique(data.groups).size, data.is_weighted
             passes = combine.in_one_pass(groups, asked, events=1, weighted=weighted)
             if passes and not data.has_dependence:
                 many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)

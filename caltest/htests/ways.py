@@ -65,21 +65,21 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     checks.check_choice(asked.on_error, ON_ERROR, "on_error")
     checks.check_choice(engine, ENGINES, "engine")
     source, skips = lies(asked.given), asked.on_error == "skip"
-    ways_of = OF_FORECASTS if asked.given.forecasts else WAYS
-    if engine in WAYS:
-        if source is None:
-            reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
-            remedy = "use engine='rows' for arrays and models"
-            raise NotApplicable(f"{reason}frames", remedy)
-        asked.check_arguments()
-        ways_of[engine].refuse(asked)
-        return source, ways_of[engine].of(*_columns(source, asked), asked)  # type: ignore[arg-type]
+    if source is None and engine in WAYS:
+        reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of frames"
+        raise NotApplicable(reason, "use engine='rows' for arrays and models")
+    takes_few = engine == "auto" and not skips
     if (
         source is None
         or engine == "rows"
-        or (source.is_eager and not skips and tables.as_frame(source.native).shape[0] <= ROWS)
+        or (takes_few and source.is_eager and tables.as_frame(source.native).shape[0] <= ROWS)
     ):
         return source, None
+    ways_of = OF_FORECASTS if asked.given.forecasts else WAYS
+    if engine in WAYS:
+        asked.check_arguments()
+        ways_of[engine].refuse(asked)
+        return source, ways_of[engine].of(*_columns(source, asked), asked)  # type: ignore[arg-type]
     ways = []
     for way in ways_of.values():
         with suppress(NotApplicable):

@@ -72,7 +72,7 @@ def cluster_tolerance_test(
         If the measure has no tolerance, or fewer than 10 clusters hold events of either kind.
     """
     known, draws = tolerance_of(measure), Draws(**resamples)
-    if predictions.sample_weight is not None:
+    if predictions.is_weighted:
         raise NotApplicable(*NO_WEIGHTS)
     clusters = Clusters.of(predictions)
     hits = predictions.labels == predictions.predicted

@@ -70,7 +70,8 @@ class FittedScalar:
         """Return kappa between rows i0..i1-1 and j0..j1-1; it need hold for j < i only."""
         if self.distances is not None:
             return self.kernel.profile(self.distances[i0:i1, j0:j1] / self.bandwidth)
-        return self._between(self.coordinates[i0:i1], self.coordinates[j0:j1])
+        left, right = self.coordinates[i0:i1], self.coordinates[j0:j1]
+        return _between(self.kernel, self.unit / self.bandwidth, left, right)
 
     def pairs(self, left: Ints, right: Ints) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
@@ -98,12 +99,8 @@ class FittedScalar:
 
     def cross(self, points: Floats, rows: slice) -> Floats:
         """Return kappa between some rows and other `points` of the simplex."""
-        return self._between(self.coordinates[rows], _coordinates(self.kernel, points)[0])
-
-    def _between(self, left: Floats, right: Floats) -> Floats:
-        out = _distances(self.kernel, left, right)
-        out *= self.unit / self.bandwidth
-        return self.kernel.profile(out)
+        left, right = self.coordinates[rows], _coordinates(self.kernel, points)[0]
+        return _between(self.kernel, self.unit / self.bandwidth, left, right)
 
     def _pair_distances(self, left: Ints, right: Ints) -> Floats:
         if self.distances is not None:
@@ -413,8 +410,13 @@ def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: 
     A row has the same values among whatever others.
     """
     rows, unit = _coordinates(kernel, left)
-    out = _distances(kernel, rows, _coordinates(kernel, right)[0])
-    out *= unit / bandwidth
+    return _between(kernel, unit / bandwidth, rows, _coordinates(kernel, right)[0])
+
+
+def _between(kernel: ScalarKernel, scale: float, left: Floats, right: Floats) -> Floats:
+    """Return the kernel between coordinates, whose distances are multiplied by a scale."""
+    out = _distances(kernel, left, right)
+    out *= scale
     return kernel.profile(out)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_jobs
+from caltest.checks import check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
@@ -218,7 +217,11 @@ class Measure(ABC):
 
     def bind(self, predictions: Any) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
-        return RowStatistic(self.statistic(RowUnits(predictions)))
+        return RowStatistic(self.statistic(self.rows(predictions)))
+
+    def rows(self, predictions: Any) -> RowUnits:
+        """Return the rows of predictions as the units that the statistic takes."""
+        return RowUnits(predictions)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         """Do all that depends on the predictions alone, for cells of very many rows."""
@@ -284,7 +287,7 @@ class Measure(ABC):
     def residual_statistics(self, predictions: Any) -> Flippable:
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
-            own = self.statistic(RowUnits(predictions))
+            own = self.statistic(self.rows(predictions))
             return [ResidualStatistic(partial(flipped_statistic, own))]
         raise declines(self, "residual_statistics")
 
@@ -344,7 +347,7 @@ class Measure(ABC):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of which this error is a norm, for "convex"; weights are positive."""
-        found = self.statistic(RowUnits(predictions)) if self.offers("statistic") else None
+        found = self.statistic(self.rows(predictions)) if self.offers("statistic") else None
         if found is None or found.norm is None:
             raise declines(self, "gaps")
         norm, gaps, mass = found.norm, found.units.residuals, np.array(found.units.mass)
@@ -381,7 +384,7 @@ class Measure(ABC):
         Of an error that is the largest of many means, that where it has it. Resampled rows show
         none of them as skewed as few events make it.
         """
-        found = self.statistic(RowUnits(predictions)) if self.offers("statistic") else None
+        found = self.statistic(self.rows(predictions)) if self.offers("statistic") else None
         if found is None or found.norm is None or found.norm.mean_gap is None:
             return ()
         order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
@@ -423,8 +426,7 @@ class Measure(ABC):
                 self.check_of(seen)
                 bound = self.bind(seen)
                 for message in bound.degenerate:
-                    # The caller of the caller, `skce(...)`, is the user.
-                    warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+                    warn_caller(message, DegenerateDataWarning)
                 values.append(bound.value())
         return np.array(values) if resolved.is_family else values[0]
 

@@ -20,7 +20,46 @@ NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)
 
 
-class BoundMeasure(ABC):
+class Bound(ABC):
+    """A measure bound to rows, cells or a survey of rows: what is known without the labels.
+
+    Attributes
+    ----------
+    scale : float
+        Size of the terms of the statistic: ties are measured by it.
+    parameters : Mapping
+        What the print shows.
+    notes, degenerate : tuple of str
+        What the reader should know, and what the data left undefined.
+    redrawn_text : str
+        What is redrawn from what, in words.
+    """
+
+    scale: float = 1.0
+    parameters: Mapping[str, object] = {}
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()
+    redrawn_text: str
+
+    def described(self) -> dict[str, Any]:
+        """Return what an outcome of redrawn labels says besides its numbers."""
+        return {
+            "null_text": self.redrawn_text,
+            "parameters": self.parameters,
+            "notes": self.notes,
+            "degenerate": self.degenerate,
+        }
+
+    def comparable(self, values: Floats) -> Floats:
+        """Return an increasing function of the values in which ties are ties up to rounding."""
+        return values
+
+    def estimate(self, value: float) -> float:
+        """Return the calibration error that an observed value stands for; often the same."""
+        return value
+
+
+class BoundMeasure(Bound):
     """A measure bound to predictions: what remains is a function of the labels.
 
     Everything that depends on the predictions alone (bins, bandwidth, order) is done once, here.
@@ -33,18 +72,13 @@ class BoundMeasure(ABC):
     """
 
     predictions: Any
-    seen: Any = None  # what is redrawn, where it is not what the rows hold
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
     keys_together: int = 1  # resamples that are cheaper redrawn at once, where there are some
     combines: bool = False  # whether the value combines several statistics; see `statistics`
-    scale: float = 1.0  # size of the terms of the statistic: ties are measured by it
-    parameters: Mapping[str, object] = {}
-    notes: tuple[str, ...] = ()
-    degenerate: tuple[str, ...] = ()  # what the data left undefined
 
     def __init__(self, predictions: Any) -> None:
-        self.predictions = predictions
+        self.predictions, self.redrawn_text = predictions, predictions.redrawn_text
 
     @abstractmethod
     def values(self, labels: Observed) -> Floats:
@@ -62,12 +96,13 @@ class BoundMeasure(ABC):
         """Return the value (B,) of each column of what `statistics` gives."""
         return statistics
 
-    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the statistics (K, B + 1) as results; the first column is of the observed labels.
+    def with_parts(self, statistics: Floats) -> tuple[Floats, tuple[Part, ...]]:
+        """Return the value (B + 1,) of statistics (K, B + 1), and what these show, as results.
 
-        Empty where the value is one statistic.
+        The first column is of the observed labels. Where the value is one statistic it has no
+        parts.
         """
-        return ()
+        return statistics[0], ()
 
     @cached_property
     def order(self) -> Order | None:
@@ -75,9 +110,9 @@ class BoundMeasure(ABC):
         return None
 
     @cached_property
-    def observed(self) -> Labels:
-        """The labels that were observed, (n,), in the order of the rows."""
-        observed: Labels = self.predictions.observed if self.seen is None else self.seen
+    def observed(self) -> Observed:
+        """What was observed, (n,), in the order of the rows."""
+        observed = self.predictions.observed
         return observed if self.order is None else observed[self.order]
 
     @property
@@ -102,26 +137,9 @@ class BoundMeasure(ABC):
         """How many numbers are redrawn for a resample."""
         return int(self.predictions.width)
 
-    def described(self) -> dict[str, Any]:
-        """Return what an outcome of redrawn labels says besides its numbers."""
-        return {
-            "null_text": self.predictions.redrawn_text,
-            "parameters": self.parameters,
-            "notes": self.notes,
-            "degenerate": self.degenerate,
-        }
-
-    def comparable(self, values: Floats) -> Floats:
-        """Return an increasing function of the values in which ties are ties up to rounding."""
-        return values
-
     def value(self) -> float:
         """Return the measure for the labels that were observed."""
         return float(self.values(self.observed[None])[0])
-
-    def estimate(self, value: float) -> float:
-        """Return the calibration error that an observed value stands for; often the same."""
-        return value
 
     @cached_property
     def _redrawing(self) -> Redrawing:
@@ -139,6 +157,7 @@ class BoundCells(BoundMeasure):
     """
 
     keys_together = 64
+    redrawn_text = "numbers of events of cells redrawn from the predictions"
     caution: str = ""  # what cells change where no number says it
     statistic: Statistic | None = None  # where the measure is one of sums over units
     calibrated: float = 0.0  # what the estimate of calibrated predictions is about
@@ -153,11 +172,9 @@ class BoundCells(BoundMeasure):
 
     def described(self) -> dict[str, Any]:
         error = in_words(self.error(), self.caution)
-        return {
-            "null_text": "numbers of events of cells redrawn from the predictions",
+        return super().described() | {
             "parameters": {"cells": len(self.cells), **self.parameters, "error by cells": error},
             "notes": (*self.notes, *self.cells.notes()),
-            "degenerate": self.degenerate,
         }
 
     def error(self) -> float | None:

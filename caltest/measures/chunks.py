@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from caltest.kernels.features import Features
+from caltest.measures.bound import Bound
 from caltest.measures.outcome import Part
 from caltest.numerics import class_sums
 from caltest.numerics.labels import label_dtype
+from caltest.predictions import Predictions
 from caltest.sources.chunks import Totals
 from caltest.types import Floats, Hashes, Ints, Labels, SmallInts
 
 
-class BoundChunks(ABC):
+class BoundChunks(Bound):
     """A measure bound to a survey of very many rows: what remains are sums over these.
 
     Attributes
@@ -26,20 +28,11 @@ class BoundChunks(ABC):
         pickled.
     references : (R,) array
         Keys of resamples that the measure takes for itself, beside those of the test.
-    scale : float
-        Size of the terms of the statistic: ties are measured by it.
-    parameters : Mapping
-        What the print shows.
-    notes, degenerate : tuple of str
-        What the reader should know, and what the predictions left undefined.
     """
 
     make: Callable[[int], Totals]
     references: Hashes = np.empty(0, np.uint64)
-    scale: float = 1.0
-    parameters: Mapping[str, object] = {}
-    notes: tuple[str, ...] = ()
-    degenerate: tuple[str, ...] = ()
+    redrawn_text = Predictions.redrawn_text
 
     @abstractmethod
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
@@ -53,19 +46,7 @@ class BoundChunks(ABC):
         return {}
 
     def described(self) -> dict[str, Any]:
-        """Return what an outcome of redrawn labels says besides its numbers."""
-        return {
-            "null_text": "labels redrawn from the predictions",
-            "parameters": {**self.parameters, **self.error()},
-            "notes": self.notes,
-            "degenerate": self.degenerate,
-        }
-
-    def comparable(self, values: Any) -> Any:
-        """Return the values, in which ties are ties up to rounding."""
-        return values
-
-    estimate = comparable
+        return super().described() | {"parameters": {**self.parameters, **self.error()}}
 
 
 class FeatureTotals:

@@ -16,6 +16,10 @@ from caltest.types import Floats
 from caltest.units import FunctionOfUnits, Observed, Statistic, Units, UnitSums
 
 Result = TypeVar("Result")
+IMPOSSIBLE = (
+    "the log loss is infinite, and so is its miscalibration: the observed class has probability 0 "
+    "in {rows} rows"
+)
 
 # What a statistic takes over from its fit.
 DESCRIBED = "scale", "estimate", "calibrated", "caution", "parameters", "notes", "degenerate"

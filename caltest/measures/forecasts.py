@@ -22,6 +22,7 @@ from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.pit_cells import DISTANCES, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
+from caltest.units.units import check_unweighted
 
 # In the order in which they are listed.
 __all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022
@@ -171,8 +172,7 @@ class PitUniformity(ForecastMeasure):
         if self.distance == "berkowitz" and n < 3:
             raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
         if self.distance == "berkowitz" and self.serial:
-            if predictions.sample_weight is not None:
-                raise NotApplicable("serial=True takes no sample weights", "leave one of them out")
+            check_unweighted(predictions, "serial=True", "leave one of them out")
             return BoundForecasts(predictions, _serial)
         if n >= VERY_MANY:
             of_cells = partial(self._of_cells, n, mass, noise, ALONE)
@@ -366,13 +366,12 @@ class BoundScores(BoundMeasure):
 
     def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
         super().__init__(forecasts)
-        self.forecasts, self.score = forecasts, score
-        self.share = forecasts.weights / forecasts.weights.sum()
-        self.seen = score.scores(forecasts)
-        self.scale = float(np.abs(self.seen).mean())
+        self.score, self.share = score, forecasts.weights / forecasts.weights.sum()
+        self.observed = score.scores(forecasts)
+        self.scale = float(np.abs(self.observed).mean())
 
     def drawn(self, redrawn: Floats) -> Floats:
-        return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
+        return self.score.scores_at(self.predictions, np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:
         """Return the mean of each row of scores (B, n)."""

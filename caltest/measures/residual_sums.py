@@ -21,8 +21,9 @@ from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations
 from caltest.types import Floats, Ints
-from caltest.units.sums import AT_A_TIME, Flipped
+from caltest.units.sums import Flipped
 
+AT_A_TIME = 1 << 22  # numbers in a temporary array
 MOST = 1 << 27  # sums of all clusters: 1 GiB
 NO_RANK = 1e-9  # of the largest eigenvalue of a covariance matrix
 
@@ -97,21 +98,22 @@ def pairs_on_line(decay: Floats, gaps: Floats) -> ResidualStatistic:
     (n,) are the residuals.
     """
 
-    def flipped(clusters: Ints, _: int) -> Flipped:
-        def sums(signs: Floats) -> Floats:
-            out = np.empty(len(signs))
-            rows = signs.take(clusters, axis=1)
-            exponential_pair_sums(decay, gaps, np.zeros(1), rows, out)
-            return out
+    def sums(signs: Floats) -> Floats:
+        out = np.empty(len(signs))
+        exponential_pair_sums(decay, gaps, np.zeros(1), signs, out)
+        return out
 
-        return in_parts(sums, clusters.size)
-
-    return ResidualStatistic(flipped)
+    return ResidualStatistic(lambda clusters, _: of_rows(sums, clusters))
 
 
 def row_by_row(clusters: Ints, function: Callable[[Floats], Any]) -> Flipped:
     """Return a function of the signs of the rows, (n,), without sums of clusters."""
     return lambda signs: np.stack([function(sign[clusters]) for sign in signs])
+
+
+def of_rows(statistic: Flipped, clusters: Ints) -> Flipped:
+    """Return a statistic of the signs of all rows, (B, n), as one of those of their clusters."""
+    return in_parts(lambda signs: statistic(signs.take(clusters, axis=1)), clusters.size)
 
 
 def in_parts(statistic: Flipped, n: int) -> Flipped:
@@ -222,17 +224,13 @@ def range_of_sums(event: Floats, gaps: Floats) -> ResidualStatistic:
 
     `event` (n,) are the scores in ascending order, and `gaps` their residuals times the weights.
     """
+    given = gaps, np.zeros(gaps.size), step_ends(event), np.array([0, gaps.size])
 
-    def flipped(clusters: Ints, _: int) -> Flipped:
-        given = (gaps, np.zeros(gaps.size), step_ends(event), np.array([0, gaps.size]))
+    def extremes(signs: Floats) -> Floats:
+        high, low = partial_sum_extremes(signs, *given)[..., 0]
+        return np.asarray(high - low)
 
-        def extremes(signs: Floats) -> Floats:
-            high, low = partial_sum_extremes(signs.take(clusters, axis=1), *given)[..., 0]
-            return np.asarray(high - low)
-
-        return in_parts(extremes, gaps.size)
-
-    return ResidualStatistic(flipped)
+    return ResidualStatistic(lambda clusters, _: of_rows(extremes, clusters))
 
 
 def check_finite(terms: Floats) -> None:

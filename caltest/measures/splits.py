@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 
 from caltest import checks
-from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
@@ -24,7 +23,7 @@ from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, Predictions
 from caltest.types import Events, Flags, Floats, Labels, Order
 from caltest.units import RowUnits
-from caltest.units.units import check_one_dimension
+from caltest.units.units import check_one_dimension, check_unweighted
 
 __all__ = [  # noqa: RUF022
     "SplitLikelihoodRatio",
@@ -77,8 +76,7 @@ class SplitMeasure(Measure):
         title, probs = f"the {self.title}", predictions.probs
         if self.of_event:
             check_one_dimension(predictions, title)
-        if predictions.sample_weight is not None:
-            raise NotApplicable(f"{title} takes no sample weights", "use test='cox'")
+        check_unweighted(predictions, title, "use test='cox'")
         observed = np.take_along_axis(probs, predictions.labels[:, None], axis=1)
         wrong = np.flatnonzero(observed == 0)
         degenerate: tuple[str, ...] = ()

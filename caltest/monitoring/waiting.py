@@ -193,7 +193,7 @@ def read_batch(
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
         given = Predictions(probs, labels, classes=names, **reading)
-    if given.sample_weight is not None:
+    if given.is_weighted:
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
     found = tuple(given.classes.tolist()) if given.m else ()
     if classes is not None and found != classes:

@@ -11,14 +11,14 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import Bound, BoundMeasure
 from caltest.measures.outcome import Outcome, positive
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.types import Floats, Hashes, Labels
+from caltest.units.units import check_unweighted
 
 Draw = Callable[[np.random.Generator, int], Labels]
 Evaluate = Callable[[Labels], Floats]
@@ -75,12 +75,6 @@ def check_applicable(measure: Measure, key: str) -> None:
             f"null {key!r} has no meaning for {measure.description}",
             f"use {some}{', '.join(map(repr, measure.nulls))}",
         )
-
-
-def check_unweighted(predictions: Predictions, key: str) -> None:
-    """Raise NotApplicable where sample weights would break the null's assumptions."""
-    if predictions.sample_weight is not None:
-        raise NotApplicable(f"null {key!r} takes no sample weights", "use null='exact'")
 
 
 def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequence, int]]:
@@ -246,7 +240,7 @@ class Replicates:
         return tail_scores(self.values, self.scale, two_sided=self.alternative == "two-sided")
 
 
-def described(measure: Measure, bound: BoundMeasure | BoundChunks, value: float) -> dict[str, Any]:
+def described(measure: Measure, bound: Bound, value: float) -> dict[str, Any]:
     """Return what an outcome says of a measure with that value, besides its distribution."""
     return {
         "statistic_name": measure.symbol,
@@ -257,9 +251,7 @@ def described(measure: Measure, bound: BoundMeasure | BoundChunks, value: float)
     }
 
 
-def resampled_outcome(
-    measure: Measure, bound: BoundMeasure | BoundChunks, values: Floats, **more: Any
-) -> Outcome:
+def resampled_outcome(measure: Measure, bound: Bound, values: Floats, **more: Any) -> Outcome:
     """Compare the value of what was observed, the first of (B + 1,), with the resampled ones."""
     replicates = Replicates(bound.comparable(values), bound.scale, measure.alternative)
     return Outcome(
@@ -308,7 +300,7 @@ def formula_test(
     """
     check_applicable(measure, key)
     outcome: Outcome = getattr(measure, formula)(predictions)
-    check_unweighted(predictions, key)
+    check_unweighted(predictions, f"null {key!r}", "use null='exact'")
     return outcome
 
 

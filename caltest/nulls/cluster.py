@@ -14,7 +14,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, Part
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import AT_A_TIME, ResidualStatistic
 from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
 from caltest.numerics.joint import log_mean_exp, most_extreme_first, tail_scores
@@ -22,7 +22,6 @@ from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations, Rows
 from caltest.types import Floats, Ints
-from caltest.units.sums import AT_A_TIME
 from caltest.units.units import row_weights
 
 FEW_CLUSTERS = 20

@@ -84,8 +84,8 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
     every = np.atleast_2d(base.redrawn_statistics(first, draws, 0, evaluate, with_observed=True))
     found = []
     for (measure, one), own in zip(bound, np.split(every, np.cumsum(sizes)[:-1]), strict=True):
-        values = one.combine(own if one.combines else own[0])
-        found.append(base.resampled_outcome(measure, one, values, parts=one.combined_parts(own)))
+        values, parts = one.with_parts(own)
+        found.append(base.resampled_outcome(measure, one, values, parts=parts))
     return found
 
 
@@ -367,7 +367,7 @@ def _parts(bound: BoundMeasure, draws: base.Draws) -> tuple[Part, ...]:
         return ()
     seen = bound.statistics(bound.observed[np.newaxis])
     redrawn = base.redrawn_statistics(bound, draws._replace(n_resamples=OF_PARTS))
-    return bound.combined_parts(np.concatenate([seen, redrawn], axis=-1))
+    return bound.with_parts(np.concatenate([seen, redrawn], axis=-1))[1]
 
 
 def adaptive_null(null: base.Null, level: float) -> base.Null:

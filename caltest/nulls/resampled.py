@@ -12,6 +12,7 @@ from caltest.measures.outcome import Outcome
 from caltest.nulls import base
 from caltest.predictions import Predictions
 from caltest.types import Events, Floats
+from caltest.units.units import check_unweighted
 
 REPEATED = (
     "consistency resampling repeats predictions, which can make calibrated models fail "
@@ -74,7 +75,7 @@ def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws
     and appendix G.
     """
     base.check_applicable(measure, "bootstrap")
-    base.check_unweighted(predictions, "bootstrap")
+    check_unweighted(predictions, "null 'bootstrap'", "use null='exact'")
     pairs = measure.degenerate_ustatistic(predictions)
     n = predictions.n
     diagonal = pairs.diagonal()

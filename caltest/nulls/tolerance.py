@@ -24,7 +24,7 @@ def tolerance_test(
     predictions fixed. The distributions are limits: normal with the jackknife error for the SKCE
     and the debiased error over bins, Student's for means over blocks, a bootstrap for KS.
     """
-    if predictions.sample_weight is not None:
+    if predictions.is_weighted:
         raise NotApplicable(*NO_WEIGHTS)
     known = tolerance_of(measure)
     outcome = known.tolerance_test(predictions, tolerance)

@@ -7,11 +7,12 @@ whatever looks at the labels, in whatever order and in however many threads, see
 """
 
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import blocks, njit
 from caltest.types import Events, Floats, Hashes, Ints, Labels
 
 BITS = 62  # of a uniform number
@@ -65,10 +66,8 @@ def draw_uniforms(rows: Hashes, keys: Hashes) -> Floats:
     if compiles(rows.size):
         _uniforms(rows, keys, out)
         return out
-    step = max(1, CHUNK // keys.size)
-    for start in range(0, rows.size, step):
-        some = slice(start, start + step)
-        out[:, some] = _uniform(rows[some], keys) >> SPARE
+    for some, number in _in_parts(rows, keys):
+        out[:, some] = number >> SPARE
     out += 0.5
     out *= 2.0 ** (SPARE - BITS)
     return out
@@ -82,28 +81,22 @@ def draw_labels(limits: Ints, rows: Hashes, keys: Hashes) -> Labels:
     if compiles(max(n, limits.size // AS_LONG)):
         _count(columns, rows, keys, out)
         return out
-    step = max(1, CHUNK // keys.size)
-    for start in range(0, n, step):
-        some = slice(start, start + step)
-        uniform = _uniform(rows[some], keys)
+    for some, number in _in_parts(rows, keys):
         for column in columns[:, some]:
-            out[:, some] += uniform >= column
+            out[:, some] += number >= column
     return out
 
 
 def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     """Draw events (B, n): those of uniform numbers from `low` (n,) on, up to `width` further."""
-    n = low.size
-    out = np.empty((keys.size, n), dtype=np.uint8)
+    out = np.empty((keys.size, low.size), dtype=np.uint8)
     # A number below the limit has a negative distance, which is a large unsigned number.
     start_at, up_to = low.view(np.uint64), width.view(np.uint64)
-    if compiles(n):
+    if compiles(low.size):
         _within(start_at, up_to, rows, keys, out)
         return out
-    step = max(1, CHUNK // keys.size)
-    for start in range(0, n, step):
-        some = slice(start, start + step)
-        out[:, some] = _uniform(rows[some], keys).view(np.uint64) - start_at[some] < up_to[some]
+    for some, number in _in_parts(rows, keys):
+        out[:, some] = number.view(np.uint64) - start_at[some] < up_to[some]
     return out
 
 
@@ -138,19 +131,20 @@ def compiles(n: int) -> bool:
     return n >= COMPILED_FROM or "numba" in sys.modules
 
 
-def _uniform(rows: Hashes, keys: Hashes) -> Ints:
-    """Return the uniform numbers (B, n) as integers of 62 bits."""
-    z = keys[:, None] + rows
-    shifted = z >> np.uint64(30)
-    z ^= shifted
-    z *= np.uint64(FIRST)
-    np.right_shift(z, np.uint64(27), out=shifted)
-    z ^= shifted
-    z *= np.uint64(SECOND)
-    np.right_shift(z, np.uint64(31), out=shifted)
-    z ^= shifted
-    z >>= np.uint64(64 - BITS)
-    return z.view(np.int64)
+def _in_parts(rows: Hashes, keys: Hashes) -> Iterator[tuple[slice, Ints]]:
+    """Yield some rows at a time, and their uniform numbers (B, rows) as integers of 62 bits."""
+    for some in blocks(rows.size, max(1, CHUNK // keys.size)):
+        z = keys[:, None] + rows[some]
+        shifted = z >> np.uint64(30)
+        z ^= shifted
+        z *= np.uint64(FIRST)
+        np.right_shift(z, np.uint64(27), out=shifted)
+        z ^= shifted
+        z *= np.uint64(SECOND)
+        np.right_shift(z, np.uint64(31), out=shifted)
+        z ^= shifted
+        z >>= np.uint64(64 - BITS)
+        yield some, z.view(np.int64)
 
 
 @njit(inline="always")

@@ -21,24 +21,13 @@ def sort_scores(score: Floats, labels: Ints) -> tuple[Floats, Events]:
     """
     # Adding zero turns -0.0 into 0.0.
     keys = (score + 0.0).view(np.int64)
-    _join(keys, labels)
+    keys <<= 1
+    keys |= labels
     keys.sort()
     kept = np.empty(score.size, np.uint8)
-    _split(keys, kept)
+    np.bitwise_and(keys, 1, out=kept, casting="unsafe")
+    keys >>= 1
     return keys.view(np.float64), kept
-
-
-@njit()
-def _join(keys: Ints, labels: Ints) -> None:
-    for i in range(keys.size):
-        keys[i] = (keys[i] << 1) | labels[i]
-
-
-@njit()
-def _split(keys: Ints, kept: Events) -> None:
-    for i in range(keys.size):
-        kept[i] = keys[i] & 1
-        keys[i] >>= 1
 
 
 def step_ends(ordered: Floats) -> Flags:

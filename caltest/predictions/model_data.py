@@ -153,6 +153,9 @@ class ModelData:
         InvalidInput
             If the pair makes neither.
         """
+        alone = self.data if self.model is None else self.model
+        if isinstance(alone, Rows):  # which are read already
+            return self._rows()
         with rows_named(tables.place_of(*self._parts)):
             found = self._rows()
         object.__setattr__(found, "library", self.library)

@@ -173,6 +173,11 @@ class Rows(ABC):
         return None
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether there are sample weights."""
+        return self.sample_weight is not None
+
+    @property
     def weights(self) -> Floats:
         """The sample weights, (n,), or ones."""
         return np.ones(self.n) if self.sample_weight is None else self.sample_weight

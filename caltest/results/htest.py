@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -165,6 +165,7 @@ class HTest(Result):
         n_resamples: int | None = None,
         seed: int | None = None,
         note: str = "",
+        remarks: Sequence[str] = (),
         **about: Any,
     ) -> Self:
         """Make the result of an outcome.
@@ -177,6 +178,8 @@ class HTest(Result):
             Those of the call; the result keeps them where something was resampled.
         note : str
             A remark that comes before those of the outcome.
+        remarks : sequence of str
+            Those that come after.
         **about
             The other fields: what was tested, under which lens and null.
 
@@ -188,7 +191,8 @@ class HTest(Result):
         shared = ["statistic_name", "statistic", "pvalue", "estimate", "alternative", "null_text"]
         shared += ["is_bound", "parameters", "stopping", "replicates"]
         about |= {name: getattr(outcome, name) for name in shared}
-        about["notes"] = tuple(filter(None, (note, *outcome.notes, *outcome.degenerate)))
+        notes = (note, *outcome.notes, *outcome.degenerate, *remarks)
+        about["notes"] = tuple(filter(None, notes))
         if outcome.distribution is not None:
             about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
         return cls(null_distribution=outcome.distribution, **about)

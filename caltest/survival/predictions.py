@@ -14,8 +14,8 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.predictions import Predictions, tables
 from caltest.predictions.dependence import CLUSTER
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
-from caltest.units.sums import AT_A_TIME
 
+AT_A_TIME = 1 << 22  # events redrawn at a time
 ROW = "row"
 
 

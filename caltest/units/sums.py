@@ -19,8 +19,6 @@ from caltest.units.units import CellUnits, Observed, Units
 
 Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
 
-AT_A_TIME = 1 << 22  # numbers in a temporary array
-
 
 class UnitSums(ABC):
     """What a statistic needs of the observations of units, of each group by itself.
@@ -88,14 +86,8 @@ class Sums(UnitSums):
         count : int
             The number of clusters.
         """
-        zero, step = np.zeros(clusters.size), max(8, AT_A_TIME // clusters.size)
-
-        def sums(signs: Floats) -> Any:
-            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
-            found = [self.of(np.ascontiguousarray(part), residuals, zero) for part in parts]
-            return np.concatenate(found, axis=-2)
-
-        return sums
+        zero = np.zeros(clusters.size)
+        return lambda signs: self.of(signs.take(clusters, axis=1), residuals, zero)
 
 
 class PartialSums(Sums):

@@ -294,6 +294,12 @@ def check_one_dimension(predictions: Predictions, measure: str) -> None:
         )
 
 
+def check_unweighted(data: Rows | Units, measure: str, remedy: str) -> None:
+    """Raise NotApplicable where there are sample weights that a measure has no formula for."""
+    if data.is_weighted:
+        raise NotApplicable(f"{measure} takes no sample weights", remedy)
+
+
 def sorted_columns(predictions: Predictions) -> tuple[Floats, Events, Floats]:
     """Return P(class 1) in ascending order, with labels and weights; without weights, ones.
 

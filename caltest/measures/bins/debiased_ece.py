@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Unpack, cast
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Order
-from caltest.units import RowUnits
 
 __all__ = ["DebiasedECE", "debiased_ece"]
 
@@ -152,8 +151,8 @@ class DebiasedECE(ToleranceTest, BinErrors):
         """Return the normal limit of the error over the bins that are used, seen as given."""
         bound = self.bind(predictions)
         estimate = bound.value()
-        units = self.sums(RowUnits(bound.predictions)).units
-        deviation = binned_deviation(cast("BinnedRows", units), equivalence=tolerance.equivalence)
+        rows = self.rows(predictions)
+        deviation = binned_deviation(rows, equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
         return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
 

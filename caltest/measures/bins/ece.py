@@ -12,7 +12,6 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.binning import (
@@ -36,7 +35,7 @@ from caltest.numerics.loops import njit
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
-from caltest.units.units import SortedRowUnits, check_one_dimension
+from caltest.units.units import SortedRowUnits, check_one_dimension, check_unweighted
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
 
@@ -118,8 +117,8 @@ class BinErrors(Measure):
         only_rows = self.binning != "uniform" if form == "cells" else self.binning == "sweep"
         return form == "rows" or not (only_rows or callable(self.distance))
 
-    def bind(self, predictions: Predictions) -> BoundMeasure:
-        return super().bind(counted(predictions))
+    def rows(self, predictions: Predictions) -> BinnedRows:
+        return BinnedRows(counted(predictions), self)
 
     def statistic(self, units: Units) -> Statistic:
         sums = self.sums(units)
@@ -145,16 +144,14 @@ class BinErrors(Measure):
     def sums(self, units: Units) -> Bins:
         """Return the bins of units, which do not depend on the labels."""
         if isinstance(units, CellUnits):
-            return Bins(BinnedCells(units, self), by_event=True)
-        predictions = cast("RowUnits", units).predictions
-        by_event = predictions.m == 2 and not callable(self.distance)
-        return Bins(BinnedRows(predictions, self), by_event=by_event)
+            return Bins(BinnedCells(units, self))
+        return Bins(units)
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions)
-        sums, weight = self.sums(RowUnits(counted(predictions))), predictions.sample_weight
+        sums, weight = self.sums(self.rows(predictions)), predictions.sample_weight
         self.bin_notes(sums.mean)
         codes = np.zeros((predictions.n, 1), np.int64)
         codes[slice(None) if weight is None else weight > 0] = cast("BinnedRows", sums.units).codes
@@ -162,11 +159,11 @@ class BinErrors(Measure):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins, which are held fixed."""
-        sums = self.sums(RowUnits(predictions))
+        sums = self.sums(BinnedRows(predictions, self))
         return errors.row_gaps(predictions, cast("BinnedRows", sums.units).codes, sums.mean)
 
     def unseen_reach(self, predictions: Predictions, a: float) -> float:
-        return self.unseen(self.sums(RowUnits(counted(predictions))), a)
+        return self.unseen(self.sums(self.rows(predictions)), a)
 
 
 def counted(predictions: Predictions) -> Predictions:
@@ -207,9 +204,7 @@ class DistanceErrors(BinErrors):
         if self.binning == "sweep":
             predictions = cast("RowUnits", units).predictions
             check_one_dimension(predictions, "binning='sweep'")
-            if predictions.sample_weight is not None:
-                remedy = "use binning='quantile'"
-                raise NotApplicable("binning='sweep' takes no sample weights", remedy)
+            check_unweighted(units, "binning='sweep'", "use binning='quantile'")
             return sweep_statistic(self, SortedRowUnits(predictions))
         return super().statistic(units)
 

@@ -207,6 +207,8 @@ class BinnedRows(RowUnits):
     def __init__(self, predictions: Predictions, measure: BinErrors) -> None:
         super().__init__(predictions)
         self.measure, self.first = measure, np.zeros(1, np.int64)
+        # Whether labels are those of an event, and not of any number of classes.
+        self.by_event = predictions.m == 2 and not callable(measure.distance)
 
     @cached_property
     def numbers(self) -> tuple[Ints, int]:
@@ -272,6 +274,8 @@ class BinnedRows(RowUnits):
 class BinnedCells(CellUnits):
     """Cells, of which the bins of each group are unions."""
 
+    by_event = True
+
     def __init__(self, units: CellUnits, measure: BinErrors) -> None:
         super().__init__(units.cells, units.start)
         self.measure = measure
@@ -299,24 +303,14 @@ class BinnedCells(CellUnits):
 
 
 class Bins(UnitSums):
-    """The distances (B, S) of bins of units: by the number of an event in each, or of each class.
-
-    Attributes
-    ----------
-    by_event : bool
-        Whether labels are those of an event; the others are of rows of any number of classes.
-    """
+    """The distances (B, S) of bins: by the number of an event in each, or of each class."""
 
     units: BinnedRows | BinnedCells
-
-    def __init__(self, units: BinnedRows | BinnedCells, *, by_event: bool) -> None:
-        super().__init__(units)
-        self.by_event = by_event
 
     @cached_property
     def mean(self) -> BinMean:
         units = self.units
-        if self.by_event or isinstance(units, BinnedCells):
+        if units.by_event or isinstance(units, BinnedCells):
             mass, expected, _, squares = units.event_sums
             sums = expected[:, None]
         else:
@@ -327,7 +321,7 @@ class Bins(UnitSums):
 
     def redrawn(self, observed: Observed) -> Floats:
         of, units = self.mean, self.units
-        if self.by_event or isinstance(units, BinnedCells):
+        if units.by_event or isinstance(units, BinnedCells):
             return of.event_distances(units.count(observed))
         if callable(of.distance):
             classes, weight = of.mean.shape[1], units.weight
@@ -343,7 +337,7 @@ class Bins(UnitSums):
         return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
 
     def observed(self) -> Any:
-        if self.by_event:
+        if self.units.by_event:
             return self.mean.event_distances(self.units.event_sums[2][None])
         return super().observed()
 

@@ -17,7 +17,7 @@ from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, FunctionOfUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
+from caltest.units.units import Observed, SortedRowUnits, check_one_dimension, check_unweighted
 
 __all__ = ["TCal", "t_cal"]
 
@@ -55,12 +55,12 @@ class TCal(Measure):
         limit = self.limit_of_scales(units.rows)
         if isinstance(units, CellUnits):
             cells = units.cells
-            _check_weights(cells.weights)
+            check_unweighted(units, "T-Cal", "use the test 'debiased-ece'")
             found = dyadic_statistic(units, cells.bins[2**limit], limit, cells.variance)
             return replace(found, caution=CAUTION)
         predictions = cast("RowUnits", units).predictions
         check_one_dimension(predictions, "T-Cal")
-        _check_weights(predictions.sample_weight)
+        check_unweighted(units, "T-Cal", "use the test 'debiased-ece'")
         rows = SortedRowUnits(predictions)
         places = np.maximum(np.ceil(rows.mean * 2.0**limit).astype(np.int64) - 1, 0)
         return dyadic_statistic(rows, places, limit, rows.mean * (1.0 - rows.mean))
@@ -86,11 +86,6 @@ class TCal(Measure):
         if self.scales is not None:
             return min(self.scales, FINEST)
         return min(max(1, int(2 * math.log2(n / math.sqrt(math.log(max(n, 2)))))), FINEST)
-
-
-def _check_weights(weights: object) -> None:
-    if weights is not None:
-        raise NotApplicable("T-Cal takes no sample weights", "use the test 'debiased-ece'")
 
 
 def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) -> Statistic:

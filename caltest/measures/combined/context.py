@@ -130,7 +130,7 @@ class Context:
     @cached_property
     def residuals(self) -> Floats:
         """The same times the weights."""
-        has_weights = self.predictions.sample_weight is not None
+        has_weights = self.predictions.is_weighted
         return self.gaps * self.weight[:, None] if has_weights else self.gaps
 
     @cached_property

@@ -6,11 +6,10 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from caltest.measures import residual_sums
+from caltest.measures import residual_sums as flips
 from caltest.measures.combined import component
 from caltest.measures.combined.component import Observed, Summing, percent, points
-from caltest.measures.combined.loops import bin_sums, median_distance
-from caltest.numerics.class_sums import binary_residual_sums
+from caltest.measures.combined.loops import bin_sums, median_distance, residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
@@ -92,9 +91,9 @@ class OneEvent:
         """Return the units themselves, under every lens."""
         return self
 
-    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
-        """Return the sum of a slope, times the scale, times what was observed less the shift."""
-        return binary_residual_sums(observed, self.shift, slope)
+    def sums_of(self, slopes: Floats, observed: Observed) -> Floats:
+        """Return the sums of slopes (J, U) times what was observed less the shift, (B, J)."""
+        return residual_sums(observed, self.shift, slopes)
 
     def within(self, observed: Observed, scale: Floats) -> Floats | float:
         """Return the sum over pairs of rows of one unit of their residuals times the scales."""
@@ -158,8 +157,11 @@ class OneEvent:
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
-        of = partial(self.sum_of, slope)
-        return Summing(of, lambda _: residual_sums.robust_z(slope * self.gaps))
+
+        def of(observed: Observed) -> Floats:
+            return self.sums_of(slope[None], observed)[:, 0]
+
+        return Summing(of, lambda _: flips.robust_z(slope * self.gaps))
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
@@ -183,7 +185,7 @@ class OneEvent:
             return bin_sums(observed, self.shift, self.scale, limits)
 
         noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
-        signed = partial(residual_sums.of_cells, number, self.scale * self.gaps, BINS)
+        signed = partial(flips.of_cells, number, self.scale * self.gaps, BINS)
         return Summing(of, signed), noise, limits.astype(np.int64)
 
     def scores(self, functions: Floats | None = None) -> tuple[Summing, Floats]:
@@ -195,11 +197,8 @@ class OneEvent:
         slopes = component.orthonormal(powers if functions is None else functions, self.noise)
         slopes *= self.scale
 
-        def of(observed: Observed) -> Floats:
-            return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
-
-        signed = partial(residual_sums.of_terms, (slopes * self.gaps).T)
-        return Summing(of, signed), np.eye(len(slopes))
+        signed = partial(flips.of_terms, (slopes * self.gaps).T)
+        return Summing(partial(self.sums_of, slopes), signed), np.eye(len(slopes))
 
     def extremes(self) -> Summing:
         """Return the largest less the smallest partial sum of the residuals."""
@@ -209,7 +208,7 @@ class OneEvent:
             high, low = partial_sum_extremes(observed, *given)[..., 0]
             return np.asarray(high - low)
 
-        return Summing(of, lambda _: residual_sums.range_of_sums(self.p, self.scale * self.gaps))
+        return Summing(of, lambda _: flips.range_of_sums(self.p, self.scale * self.gaps))
 
     def pairs(self, decay: Floats, scale: Floats) -> Summing:
         """Return the sum over pairs of their residuals, times scales and a kernel."""
@@ -219,7 +218,7 @@ class OneEvent:
             exponential_pair_sums(decay, scale, self.shift, observed, out)
             return np.asarray(out + self.within(observed, scale))
 
-        return Summing(of, lambda _: residual_sums.pairs_on_line(decay, scale * self.gaps))
+        return Summing(of, lambda _: flips.pairs_on_line(decay, scale * self.gaps))
 
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
@@ -314,13 +313,13 @@ class EventCells(OneEvent):
     def read(self, labels: Observed) -> Observed:
         return np.ascontiguousarray(labels - self.cells.expected)
 
-    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
-        return np.asarray(observed @ slope)
+    def sums_of(self, slopes: Floats, observed: Observed) -> Floats:
+        return np.column_stack([observed @ slope for slope in slopes])
 
     def within(self, observed: Observed, scale: Floats) -> Floats:
         # The sum of a cell squared, less the squares of its rows.
         squares = np.square(scale)
-        rows = self.sum_of(self.cells.slope * squares, observed) + self.noise @ squares
+        rows = observed @ (self.cells.slope * squares) + self.noise @ squares
         return np.asarray(0.5 * (np.square(observed) @ squares - rows))
 
 

@@ -51,13 +51,49 @@ class TailScale:
     """
 
     def __init__(self, reference: Floats, *, two_sided: bool) -> None:
-        sides = (1.0, -1.0) if two_sided else (1.0,)
-        self.tails = [(side, _Tail(side * reference)) for side in sides]
+        self.lower = TailScale(-reference, two_sided=False) if two_sided else None
+        self.ordered = np.sort(reference)
+        self.mean, self.sd = float(reference.mean()), float(reference.std())
+        self.is_constant = self.sd <= 1e-12 * max(1.0, abs(self.mean))
+        if self.is_constant:
+            return
+        standard = (reference - self.mean) / self.sd
+        self.skewness = float(np.mean(standard**3))
+        self.tenth = float(self.ordered[-min(BY_RANK, reference.size)])
 
     def scores(self, values: Floats) -> Floats:
         """Return -log p of each value, at least 0."""
-        shares = [tail.log_share(side * values) for side, tail in self.tails]
-        return np.asarray(-np.minimum(0.0, np.log(len(shares)) + np.minimum.reduce(shares)))
+        found = self.log_share(values)
+        if self.lower is not None:
+            found = np.log(2.0) + np.minimum(found, self.lower.log_share(-values))
+        return np.asarray(-np.minimum(0.0, found))
+
+    def log_share(self, values: Floats) -> Floats:
+        """Return log p of each value, where large values are far out."""
+        size = self.ordered.size
+        ties = self._ties(values)
+        below = np.searchsorted(self.ordered, values - ties)
+        out = np.log((1.0 + size - below) / (1.0 + size))
+        if self.is_constant:
+            return np.asarray(np.where(below == size, out - OUTSIDE, out))
+        far = values > self.tenth + ties
+        beyond = self._gamma_log_tail(values[far]) - self._gamma_log_tail(np.array([self.tenth]))
+        at_tenth = np.log((1.0 + min(BY_RANK, size)) / (1.0 + size))
+        out[far] = np.minimum(at_tenth + beyond, at_tenth)
+        return np.asarray(out)
+
+    def _ties(self, values: Floats) -> Floats:
+        """Return how far from each value others are ties: what sums of many rows may round to."""
+        far = np.where(np.isfinite(values), np.abs(values - self.mean), 0.0)
+        spread = ROUNDING * np.maximum(self.sd, far)
+        return np.where(np.isfinite(values), np.maximum(spread, tie_tolerance(values, 1.0)), 0.0)
+
+    def _gamma_log_tail(self, x: Floats) -> Floats:
+        t = (x - self.mean) / self.sd
+        if abs(self.skewness) > 1e-6:
+            c = self.skewness
+            t = 6.0 / c * (np.cbrt(1.0 + 0.5 * c * t) - 1.0) + c / 6.0
+        return np.asarray(scipy.special.log_ndtr(-t))
 
 
 def scales_of(portfolio: Sequence[Component], reference: Floats) -> list[TailScale]:
@@ -134,44 +170,8 @@ class Combining(BoundMeasure):
         """Return the statistic of the portfolio, (B,)."""
         return combine(self.portfolio, scores_of(self.scales, statistics))
 
-    def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the components, the most extreme first; column 0 is of the observed labels."""
-        return most_extreme_first(self.portfolio, scores_of(self.scales, statistics), statistics)
-
-
-class _Tail:
-    def __init__(self, reference: Floats) -> None:
-        self.ordered = np.sort(reference)
-        self.mean, self.sd = float(reference.mean()), float(reference.std())
-        self.is_constant = self.sd <= 1e-12 * max(1.0, abs(self.mean))
-        if self.is_constant:
-            return
-        standard = (reference - self.mean) / self.sd
-        self.skewness = float(np.mean(standard**3))
-        self.tenth = float(self.ordered[-min(BY_RANK, reference.size)])
-
-    def log_share(self, values: Floats) -> Floats:
-        size = self.ordered.size
-        ties = self._ties(values)
-        below = np.searchsorted(self.ordered, values - ties)
-        out = np.log((1.0 + size - below) / (1.0 + size))
-        if self.is_constant:
-            return np.asarray(np.where(below == size, out - OUTSIDE, out))
-        far = values > self.tenth + ties
-        beyond = self._gamma_log_tail(values[far]) - self._gamma_log_tail(np.array([self.tenth]))
-        at_tenth = np.log((1.0 + min(BY_RANK, size)) / (1.0 + size))
-        out[far] = np.minimum(at_tenth + beyond, at_tenth)
-        return np.asarray(out)
-
-    def _ties(self, values: Floats) -> Floats:
-        """Return how far from each value others are ties: what sums of many rows may round to."""
-        far = np.where(np.isfinite(values), np.abs(values - self.mean), 0.0)
-        spread = ROUNDING * np.maximum(self.sd, far)
-        return np.where(np.isfinite(values), np.maximum(spread, tie_tolerance(values, 1.0)), 0.0)
-
-    def _gamma_log_tail(self, x: Floats) -> Floats:
-        t = (x - self.mean) / self.sd
-        if abs(self.skewness) > 1e-6:
-            c = self.skewness
-            t = 6.0 / c * (np.cbrt(1.0 + 0.5 * c * t) - 1.0) + c / 6.0
-        return np.asarray(scipy.special.log_ndtr(-t))
+    def with_parts(self, statistics: Floats) -> tuple[Floats, tuple[Part, ...]]:
+        """Return that, and the components, the most extreme first; column 0 is of the labels."""
+        scores = scores_of(self.scales, statistics)
+        parts = most_extreme_first(self.portfolio, scores, statistics)
+        return combine(self.portfolio, scores), parts

@@ -167,7 +167,7 @@ def defaults_in(
 ) -> tuple[int, int, float, tuple[str, ...]]:
     """Return defaults, obligors and PD of a grade, and a note where its predictions differ."""
     check_one_dimension(predictions, measure.title)
-    if predictions.sample_weight is not None:
+    if predictions.is_weighted:
         reason = f"{measure.title}: its null distribution takes no weights"
         raise NotApplicable(reason, "use the test 'binomial' and null='exact'")
     event = predictions.probs[:, 1]

@@ -22,6 +22,7 @@ from caltest.predictions import Measured, Predictions
 from caltest.types import AnyArray, Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
+from caltest.units.units import check_unweighted
 
 __all__ = [  # noqa: RUF022
     "HosmerLemeshow",
@@ -92,8 +93,7 @@ class GroupedMeasure(Measure):
         return super().takes(form) and not (self.internal and form == "clusters")
 
     def statistic(self, units: Units) -> Statistic:
-        if units.is_weighted:
-            raise NotApplicable(f"the {self.title} takes no sample weights", "use the test 'ece'")
+        check_unweighted(units, f"the {self.title}", "use the test 'ece'")
         found = self.risk_groups(units)
         few = f"ties and few rows leave {found.count} of {self.groups} groups"
         return Statistic(

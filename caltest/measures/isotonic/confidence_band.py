@@ -22,6 +22,7 @@ from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units
+from caltest.units.units import check_unweighted
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -63,9 +64,8 @@ class ConfidenceBand(Measure):
 
     def blocks(self, units: Units) -> BandBlocks:
         """Return the blocks of units."""
-        if units.is_weighted:
-            reason = "the confidence band counts observations and takes no sample weights"
-            raise NotApplicable(reason, "use test='corp'")
+        title = "the confidence band counts observations and"
+        check_unweighted(units, title, "use test='corp'")
         return BandBlocks(units.ordered("the confidence band"), self)
 
     def statistic(self, units: Units) -> Statistic:

@@ -12,7 +12,7 @@ import numpy as np
 from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.fits import ReadOnly, by_member, fitted
+from caltest.measures.fits import IMPOSSIBLE, ReadOnly, by_member, fitted
 from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
@@ -39,10 +39,6 @@ BATCH = 32  # resamples drawn from one seed, so that the band does not depend on
 LEAST_RESAMPLES = 99
 SCORES = ("brier", "log-loss")
 PRINTED = {"brier": "Brier score", "log-loss": "log loss"}
-IMPOSSIBLE = (
-    "the log loss is infinite, and so is its miscalibration: the observed class has probability 0 "
-    "in {rows} rows"
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ from caltest.numerics.loops import blocks, njit
 from caltest.predictions import Measured, Predictions
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
+from caltest.units.units import check_unweighted
 
 __all__ = ["CME", "UCME", "cme", "ucme"]
 
@@ -125,13 +126,12 @@ class AtLocations:
         return out
 
 
-def _check(n: int, size: int, weights: object) -> None:
+def _check(data: Predictions | Units, n: int, size: int) -> None:
     if n <= size:
         reason = "the CME statistic needs more observations than test locations"
         remedy = "take fewer locations, or test='skce'"
         raise NotApplicable(f"{reason}, and there are {n} for {size}", remedy)
-    if weights is not None:
-        raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
+    check_unweighted(data, "the CME statistic", "use test='skce'")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -172,7 +172,7 @@ class CME(EmbeddingMeasure):
 
     def located(self, predictions: Predictions) -> AtLocations:
         at = super().located(predictions)
-        _check(predictions.n, at.size, predictions.sample_weight)
+        _check(predictions, predictions.n, at.size)
         return at
 
     def moments(self, units: Units) -> tuple[Moments, dict[str, Any]]:
@@ -201,7 +201,7 @@ class CME(EmbeddingMeasure):
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
         at = find_locations(self.locations, units.probs, np.arange(2), cells.counts)
         size = len(at.labels)
-        _check(cells.rows, size, cells.weights)
+        _check(units, cells.rows, size)
         gain = np.zeros((len(cells), size))  # of y - p of a row
         for term in kernel.terms:
             steps = np.subtract(*term.matrix[::-1][:, at.labels])

@@ -114,7 +114,7 @@ class ForecastPairs(PairMean):
         if rest > LEFT_OUT:
             text = f"the SKCE is that of {most} features of the kernel, not of all pairs"
             self.notes = (f"{text}; they leave out {100 * rest:.2g} % of it",)
-        self.seen, self.law, width = COMPARED[measure.compare](forecasts, law)
+        self.observed, self.law, width = COMPARED[measure.compare](forecasts, law)
         width = measure.width or width
         low, middle, high = self.law.quantile(np.tile([TAIL, 0.5, 1.0 - TAIL], (n, 1))).T
         self.middle, span = float(np.median(middle)), float(high.max() - low.min())

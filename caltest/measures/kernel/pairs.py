@@ -23,7 +23,7 @@ from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import ResidualStatistic, in_parts
+from caltest.measures.residual_sums import ResidualStatistic, of_rows
 from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
@@ -211,7 +211,7 @@ class LinePairs(AllPairs):
         # Rows with equal scores are in another order than `observed`.
         at, own = clusters[self.order], self.predictions.labels[self.order]
         sums = partial(line_sums, self.lines, self.weight * (own - self.event), np.zeros(1))
-        return in_parts(lambda signs: sums(signs.take(at, axis=1)), at.size)
+        return of_rows(sums, at)
 
     @cached_property
     def _residuals(self) -> Floats:
@@ -285,8 +285,7 @@ class TiledPairs(AllPairs):
 
     def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         if count > CLUSTERS:
-            sums_of = self.weighted_sums
-            return in_parts(lambda signs: sums_of(signs.take(clusters, axis=1)), clusters.size)
+            return of_rows(self.weighted_sums, clusters)
         n = clusters.size
         member = scipy.sparse.csr_array((np.ones(n), clusters, np.arange(n + 1)), shape=(n, count))
 
@@ -332,7 +331,7 @@ class TiledPairs(AllPairs):
                 tile = term.below(i0, i1, j0, j1)
                 gram_probs[i0:i1] += tile @ weighted[j0:j1]
                 gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
-                if self.predictions.sample_weight is not None:
+                if self.predictions.is_weighted:
                     tile *= weight[i0:i1, None] * weight[j0:j1]
                 add_pairs(tile, i0, i1)
             return pairs, gram_probs
@@ -430,7 +429,7 @@ class BlockPairs(PairMean):
             needs = f"blocks of {size} need at least {size} observations"
             remedy = "take a smaller block_size or estimator='unbiased'"
             raise NotApplicable(f"{needs}, and there are {predictions.n}", remedy)
-        if predictions.sample_weight is not None:
+        if predictions.is_weighted:
             reason = "the linear and block estimators take no sample weights"
             raise NotApplicable(reason, "use estimator='unbiased' (test='skce')")
 
@@ -456,24 +455,25 @@ class BlockPairs(PairMean):
         for first in range(0, self.n_blocks, at_a_time):
             yield first, min(first + at_a_time, self.n_blocks)
 
-    def _pairs(self, first: int, last: int) -> tuple[Ints, Ints]:
+    def _pairs(self, first: int, last: int) -> tuple[slice, Ints, Ints]:
+        """Return the rows of some blocks, and their pairs, numbered from the first row."""
         left, right = np.triu_indices(self.size, 1)
-        offset = self.size * np.arange(first, last)[:, None]
-        return (offset + left).ravel(), (offset + right).ravel()
+        offset = self.size * np.arange(last - first)[:, None]
+        rows = slice(first * self.size, last * self.size)
+        return rows, (offset + left).ravel(), (offset + right).ravel()
 
     def _over_chunks(self, function: Callable[[Floats], Any]) -> list[Any]:
         """Return a function of h of the pairs (blocks, pairs) of some blocks after others."""
 
         def chunk(first: int, last: int) -> Any:
-            left, right = self._pairs(first, last)
-            rows = slice(first * self.size, last * self.size)
+            rows, left, right = self._pairs(first, last)
             delta = -self.predictions.probs[rows]
             delta[np.arange(len(delta)), self.predictions.labels[rows]] += 1.0
             total = np.zeros(left.size)
             for term in self.kernel.terms:
                 z = term.project(delta)
-                products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
-                total += term.pairs(left, right) * products
+                products = np.einsum("pk,pk->p", z[left], z[right])
+                total += term.pairs(rows.start + left, rows.start + right) * products
             return function(total.reshape(last - first, -1))
 
         return list(map_threads(chunk, self._chunks()))
@@ -483,14 +483,12 @@ class BlockPairs(PairMean):
 
         h is written out as in `TiledPairs`: a part for each pair and one for each label.
         """
-        left, right = self._pairs(first, last)
-        rows = slice(first * self.size, last * self.size)
+        rows, left, right = self._pairs(first, last)
         probs = self.predictions.probs[rows]
         inside = np.ascontiguousarray(labels[:, rows])
-        left, right, offset = left - rows.start, right - rows.start, rows.start
         total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
         for term in self.kernel.terms:
-            kappa = term.pairs(left + offset, right + offset)
+            kappa = term.pairs(rows.start + left, rows.start + right)
             class_sums.add_pair_sums(kappa, left, right, inside, term.matrix, total)
             image = probs @ term.matrix
             np.subtract.at(table, left, kappa[:, None] * image[right])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 import scipy
 
 from caltest import checks
-from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
+from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
@@ -21,6 +20,7 @@ from caltest.measures.recalibration.belt_fit import Belt, Selection
 from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
+from caltest.units.units import check_unweighted
 
 __all__ = ["CalibrationBelt", "CalibrationBeltCurve", "calibration_belt", "calibration_belt_curve"]
 
@@ -289,12 +289,12 @@ def calibration_belt_curve(
 def _belt(
     predictions: Predictions, measure: CalibrationBelt, levels: tuple[float, ...], points: int
 ) -> CalibrationBeltCurve:
-    if predictions.sample_weight is not None:
-        reason = "the limiting distribution of the calibration belt takes no sample weights"
-        raise NotApplicable(reason, "use test='calibration-belt' with null='exact'")
+    title = "the limiting distribution of the calibration belt"
+    remedy = "use test='calibration-belt' with null='exact'"
+    check_unweighted(predictions, title, remedy)
     model, selection = measure.model(RowUnits(predictions)), measure.selection
     for message in model.degenerate:
-        warnings.warn(message, DegenerateDataWarning, stacklevel=5)
+        checks.warn_caller(message, DegenerateDataWarning)
     fit = model.fitted("the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
     at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)

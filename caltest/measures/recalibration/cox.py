@@ -129,7 +129,7 @@ class Cox(OfCoefficient):
         """
         if self.tested != "intercept":
             return super().row_terms(predictions)
-        if predictions.sample_weight is not None:
+        if predictions.is_weighted:
             raise NotApplicable(
                 "with sample weights the likelihood ratio is no function of the number of events",
                 "use null='exact'",

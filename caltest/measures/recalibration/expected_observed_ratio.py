@@ -23,7 +23,7 @@ from caltest.numerics.class_sums import binary_residual_sums
 from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
-from caltest.units.units import check_one_dimension
+from caltest.units.units import check_one_dimension, check_unweighted
 
 __all__ = [
     "ExpectedObserved",
@@ -346,9 +346,9 @@ def expected_observed_interval(
 
 
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:
-    check_one_dimension(predictions, "the interval of E/O")
-    if predictions.sample_weight is not None:
-        raise NotApplicable("the interval of E/O takes no sample weights", "use the ratio alone")
+    title = "the interval of E/O"
+    check_one_dimension(predictions, title)
+    check_unweighted(predictions, title, "use the ratio alone")
     expected, observed = float(predictions.probs[:, 1].sum()), int(predictions.labels.sum())
     return ratio_of_counts(expected, observed, predictions.n, level, method)
 

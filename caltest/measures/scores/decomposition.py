@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -12,11 +11,12 @@ from scipy.special import xlogy
 
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.lenses import Lens, resolve_lens
+from caltest.lenses import Lens
 from caltest.measures.binning import Cells, quantile_cells, uniform_cells
+from caltest.measures.fits import IMPOSSIBLE, by_member
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import MeasuredOptions, Predictions, as_measured
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells as RowCells
 from caltest.types import AnyArray, Flags, Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights, sorted_columns
@@ -146,16 +146,14 @@ def score_decomposition(
     if method != "corp" and score != "brier":
         reason = f"method={method!r} decomposes the Brier score only"
         raise NotApplicable(reason, "use method='corp'")
-    predictions = as_measured(probs, labels, score_decomposition, **rows)
-    resolved, parts = resolve_lens(lens), []
-    for member in resolved.members(predictions):
-        seen = member(predictions)
+
+    def decomposed(seen: Predictions) -> ScoreDecomposition:
         check_one_dimension(seen, "the score decomposition")
         if method == "corp":
-            parts.append(_corp(seen, score))
-        else:
-            parts.append(_by_cells(seen, *_bins(seen, method, binning, bins)))
-    return parts if resolved.is_family else parts[0]
+            return _corp(seen, score)
+        return _by_cells(seen, *_bins(seen, method, binning, bins))
+
+    return by_member(probs, labels, lens, decomposed, score_decomposition, rows)
 
 
 def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
@@ -166,12 +164,7 @@ def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
         with np.errstate(divide="ignore"):  # a log of 0 is reported
             losses, rows = -np.log(observed), int(np.count_nonzero(observed == 0))
     if rows:
-        warnings.warn(
-            "the log loss is infinite, and so is its miscalibration: the observed class has "
-            f"probability 0 in {rows} rows",
-            DegenerateDataWarning,
-            stacklevel=3,
-        )
+        checks.warn_caller(IMPOSSIBLE.format(rows=rows), DegenerateDataWarning)
     value = float(weight @ losses) / float(weight.sum())
     return _parts(value, labels, weight, step_ends(event), score)
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from caltest.checks.options import check_positive
-from caltest.errors import NotApplicable, invalid, shown
+from caltest.errors import invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
@@ -19,6 +19,7 @@ from caltest.measures.smooth import lowess
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, Observed, Statistic, Units
+from caltest.units.units import check_unweighted
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
@@ -50,9 +51,7 @@ class LoessMeasure(Measure):
 
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.symbol}")
-        if units.is_weighted:
-            reason = f"the {self.symbol} takes no sample weights"
-            raise NotApplicable(reason, "use the test 'smooth-ece'")
+        check_unweighted(units, f"the {self.symbol}", "use the test 'smooth-ece'")
         return Loess(units, self.span, type(self).functional).statistic()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from caltest.numerics.labels import (
     cumulative_limits,
     draw_events,
     draw_labels,
+    draw_uniforms,
     label_dtype,
     resample_keys,
     row_hashes,
@@ -47,9 +48,10 @@ def test_label_dtype_holds_every_code(m, dtype):
 def test_hash_is_that_of_splitmix64():
     """Numbers of neighbours are uncorrelated."""
     row, key = row_hashes(np.array([0])), np.array([1234567], dtype=np.uint64)
-    assert labels._uniform(row, key)[0, 0] == 6457827717110365317 >> 2
+    ((_, number),) = labels._in_parts(row, key)
+    assert number[0, 0] == 6457827717110365317 >> 2
     keys = np.arange(200, dtype=np.uint64)
-    z = labels._uniform(row_hashes(np.arange(500)), keys) / ALWAYS - 0.5
+    z = draw_uniforms(row_hashes(np.arange(500)), keys) - 0.5
     products = (z[:, 1:] * z[:, :-1], z[1:] * z[:-1], z[1:, 1:] * z[:-1, :-1])
     assert all(abs(p.mean()) <= 5 / 12 / np.sqrt(p.size) for p in products)
 
