@@ -146,13 +146,13 @@ class Monitor(Result):
         digest = waiting.digest_of(given, codes, names, known=known)
         if not checks.check_flag(again, "again"):
             self._counted.check(batch, digest)
+        rounding = waiting.rounding_in_words(given.probs) if given.m and not self._warned else None
+        if rounding is not None:  # where warnings are errors, nothing is taken over
+            warnings.warn(rounding, DegenerateDataWarning, stacklevel=2)
+            self._warned = True
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()) if given.m else ())
         self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
-        rounding = waiting.rounding_in_words(given.probs) if given.m and not self._warned else None
-        if rounding is not None:
-            warnings.warn(rounding, DegenerateDataWarning, stacklevel=2)
-            self._warned = True
         if known and not self._waiting.rows:
             self._advance(*waiting.columns_of(given, self.n), codes)
         else:
@@ -324,7 +324,7 @@ class Monitor(Result):
         Raises
         ------
         InvalidInput
-            If the level is not in (0, 1).
+            If the level is not in (0, 0.5].
         """
         asked = self.level if level is None else checks.check_level(level)
         return self.n > 0 and self._largest >= -math.log(asked)

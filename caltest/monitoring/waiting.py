@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes, label_values
+from caltest.checks import as_array, check_classes, check_unused, label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
@@ -193,8 +193,13 @@ def read_batch(
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
         given = Predictions(probs, labels, classes=names, **reading)
+    else:
+        check_unused("where probs have their outcomes", labels=labels)
     if given.sample_weight is not None:
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
+    if given.has_dependence:  # an outcome must have its probability given all before it
+        rule = f"rows of a monitor must not be several of one {given.unit}"
+        raise invalid(rule, "clusters", "pass one of each, or leave them out if none tells another")
     found = tuple(given.classes.tolist()) if given.m else ()
     if classes is not None and found != classes:
         raise other_classes(shown(list(found)) if found else "forecasts of numbers", classes)

@@ -155,6 +155,16 @@ def test_rounded_predictions_are_told_once(cast, told, recwarn):
     assert re.search(told, str(recwarn[0].message))
 
 
+@pytest.mark.filterwarnings("error")
+def test_rounding_that_is_an_error_counts_no_row():
+    """The batch may come again, since nothing of it was taken over."""
+    watch, probs = ct.monitor(), np.random.default_rng(1).beta(0.5, 20.0, 1000).round(2)
+    for _ in range(2):
+        with pytest.raises(DegenerateDataWarning, match="multiples"):
+            watch.update(probs, np.zeros(1000, dtype=int))
+    assert watch.to_json() == ct.monitor().to_json()
+
+
 @pytest.mark.parametrize(
     "probs",
     [

@@ -304,6 +304,16 @@ def test_bad_rows_leave_the_state_as_it_was(probs, labels, rule):
     assert watch.to_json() == before
 
 
+def test_rows_that_tell_each_other_and_labels_given_twice_are_refused():
+    """Of rows of a cluster that share one uniform number every stream would raise an alarm."""
+    probs, labels = rows(30)
+    with pytest.raises(InvalidInput, match="several of one cluster"):
+        ct.monitor().update(ct.Predictions(probs, labels, clusters=np.repeat([1, 2, 3], 10)))
+    assert ct.monitor().update(ct.Predictions(probs, labels, clusters=np.arange(30))).n == 30
+    with pytest.raises(InvalidInput, match="labels has no effect"):
+        ct.monitor().update(ct.Predictions(probs, labels), labels)
+
+
 def test_other_names_of_classes_leave_the_state_as_it_was():
     """As many classes, but not those; in another order too."""
     watch = ct.monitor().update(ct.Predictions(*rows(30, 3), classes=["ant", "bee", "cat"]))
