@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes, check_unused, label_values
+from caltest.checks import as_array, check_classes, check_unused, in_one_dimension, label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
 from caltest.numerics.labels import content_hashes
-from caltest.predictions import Predictions, Rows
+from caltest.predictions import Predictions, Rows, tables
 from caltest.results.base import plain
 from caltest.types import Codes, Floats
 
@@ -185,10 +185,13 @@ def read_batch(
     given: Any = probs
     if not isinstance(probs, Rows):
         names = None if classes is None else list(classes)
-        array = as_array(probs, "probs")
+        array = in_one_dimension(as_array(probs, "probs"))
         m = array.shape[1] if array.ndim == 2 else 2
         if names is not None and m != len(names):
             raise other_classes(f"{m} columns", classes)
+        if tables.is_table(probs):  # where its columns have names of classes, in their order
+            own = tables.classes_of_table(probs, (names or [0]) if labels is None else labels)
+            names = own if own and (names is None or set(own) == set(names)) else names
         if labels is None:
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
