@@ -100,7 +100,8 @@ class Monitor(Result):
 
         A batch that comes again is known by its `batch_id`, without one by its rows: probabilities,
         labels, groups and ids, in any order. Few rows, or rows that are all alike, are not known by
-        themselves: others are equal too often. The last 1000 batches are remembered.
+        themselves: others are equal too often. The last 1000 batches are remembered. Nor may a batch
+        begin with the rows of the last one, as a file that grows does.
 
         Parameters
         ----------
@@ -143,9 +144,14 @@ class Monitor(Result):
             raise invalid("rows without labels need names", "ids=None", remedy)
         self._waiting.check_new(names)
         batch = waiting.check_batch_id(batch_id)
+
+        def digest_of_first(n: int) -> str:
+            first, own = given.subset(np.arange(n)), None if names is None else names[:n]
+            return waiting.digest_of(first, codes[:n], own, known=known)
+
         digest = waiting.digest_of(given, codes, names, known=known)
         if not checks.check_flag(again, "again"):
-            self._counted.check(batch, digest)
+            self._counted.check(batch, digest, given.n, digest_of_first)
         rounding = waiting.rounding_in_words(given.probs) if given.m and not self._warned else None
         if rounding is not None:  # where warnings are errors, nothing is taken over
             warnings.warn(rounding, DegenerateDataWarning, stacklevel=2)

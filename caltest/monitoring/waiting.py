@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -249,19 +249,25 @@ class CountedBatches:
     def __init__(self) -> None:
         self.batches: deque[list[Any]] = deque(maxlen=MOST)
 
-    def check(self, name: str | None, digest: str) -> None:
+    def check(
+        self, name: str | None, digest: str, n_given: int, digest_of_first: Callable[[int], str]
+    ) -> None:
         """Check that a batch was not counted: by its name, without one by its rows.
 
+        Nor does it begin with the rows of the last one, as a file does to which rows are appended.
         Warns of the rows of a batch of another name, and of a day before one that was counted.
         """
-        for known, rows, before, n in self.batches:
-            is_same = digest == rows != ""
+        for place, (known, rows, before, n) in enumerate(self.batches, start=1):
+            is_last = place == len(self.batches) and n < n_given
+            is_grown = is_last and rows != "" and digest_of_first(n) == rows
+            is_same = is_grown or digest == rows != ""
             span = f"counted as rows {before + 1:,} to {before + n:,}"
             if name is not None and name == known:
                 others = "" if is_same or not (digest and rows) else ", which were others"
                 got = f"batch {name!r}, {span}{others}"
             elif is_same and None in {name, known}:
-                got = "the same rows, " + span + ("" if known is None else f" (batch {known!r})")
+                same = "the same rows" + " and others" * is_grown
+                got = f"{same}, {span}" + ("" if known is None else f" (batch {known!r})")
             else:
                 if is_same:
                     _warn(f"batch {name!r} has the rows of batch {known!r}, {span}")

@@ -52,6 +52,17 @@ def test_rows_are_known_in_any_order_and_precision():
 
 
 @pytest.mark.full
+def test_a_file_that_grows_is_refused():
+    """It begins with the rows of the last batch; where it has another name, that is told."""
+    probs, labels = day(4, 200)
+    watch = ct.monitor().update(probs[:90], labels[:90])
+    refused(watch, probs, labels, match="the same rows and others, counted as rows 1 to 90;")
+    assert watch.update(probs[90:], labels[90:]).n == 200
+    named = ct.monitor().update(probs[:90], labels[:90], batch_id="Monday")
+    with pytest.warns(DegenerateDataWarning, match="'Tuesday' has the rows of batch 'Monday'"):
+        named.update(probs, labels, batch_id="Tuesday")
+
+
 def test_rows_that_come_again_by_chance_are_taken():
     """Too few rows, or rows of few kinds: 2000 batches of a model with three predictions."""
     rng, watch = np.random.default_rng(1), ct.monitor(level=1e-9)
