@@ -100,8 +100,8 @@ class Monitor(Result):
 
         A batch that comes again is known by its `batch_id`, without one by its rows: probabilities,
         labels, groups and ids, in any order. Few rows, or rows that are all alike, are not known by
-        themselves: others are equal too often. The last 1000 batches are remembered. Nor may a batch
-        begin with the rows of the last one, as a file that grows does.
+        themselves: others are equal too often. The last 1000 batches are remembered. One that
+        begins with the rows of the last, as a file that grows does, is refused too.
 
         Parameters
         ----------
