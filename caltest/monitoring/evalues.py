@@ -71,7 +71,9 @@ def combine_evalues(
         with np.errstate(invalid="ignore", over="ignore"):
             product = float(np.prod(values))
         return 0.0 if np.isnan(product) else product  # 0 times infinity: no evidence
-    share = np.ones(values.size) if weights is None else check_weights(weights, values.size)
+    share = (
+        np.ones(values.size) if weights is None else check_weights(weights, values.size, "weights")
+    )
     return float(np.average(values[share > 0], weights=share[share > 0]))  # 0 times infinity is 0
 
 

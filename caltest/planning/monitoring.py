@@ -86,6 +86,7 @@ def plan_monitoring(
     """
     check_names(study, PlannedData, plan_monitoring)
     columns, stated, _ = parted(study, ColumnOptions, Truth)
+    checks.check_unused("on drifts, which are numbers", truth=stated.pop("truth", None))
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)
