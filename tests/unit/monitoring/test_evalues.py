@@ -73,7 +73,7 @@ def test_combination_refuses_what_is_no_evalue():
             ct.combine_evalues(values)
     with pytest.raises(InvalidInput, match="weights"):
         ct.combine_evalues([1.0], method="product", weights=[1.0])
-    with pytest.raises(InvalidInput, match="^weights must be finite"):
+    with pytest.raises(InvalidInput, match=r"^weights must be finite"):
         ct.combine_evalues([1.0, 2.0], weights=[1.0, -1.0])
     with pytest.raises(InvalidInput, match=r"\[0, 1\]"):
         comparison_evalues([0.2], [1.2], [1])
