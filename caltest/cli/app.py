@@ -108,10 +108,12 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(slopes|reference) (has no effect|must be one of the classes)": r"--set \1 \2",
     r"\bwithout slopes='reference'": "without --set slopes=reference",
     r"^n_jobs must be None or": "--jobs must be",
+    r"^models must": "--n-models must",
     r"^path must (name|be)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
     rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
-    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet|mean|scale|design) "
+    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet|mean|scale|design|"
+    r"memory|restart|plan|rows_per_day|false_alarms_per_year|checks_per_day|n_streams) "
     r"(must|has|is about)": _flagged,
     r"\b(ratio|slope|intercept|coverage|bias|spread)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",

@@ -105,7 +105,9 @@ def monitor(
     with locked(state):
         watch = None
         if state.exists():
-            watch = _read(state, by, level, restart=restart or None, memory=memory, plan=plan)
+            watch = _read(
+                state, by, level, restart=restart or None, memory=memory, plan=plan and str(plan)
+            )
         if names is not None and file.label is not None and file.probs is None:  # outcomes alone
             check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
             watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))

@@ -100,7 +100,8 @@ class Monitor(Result):
 
         A batch that comes again is known by its `batch_id`, without one by its rows: probabilities,
         labels, groups and ids, in any order. Few rows, or rows that are all alike, are not known by
-        themselves: others are equal too often. The last 1000 batches are remembered.
+        themselves: others are equal too often. The last 1000 batches are remembered. One that
+        begins with the rows of the last, as a file that grows does, is refused too.
 
         Parameters
         ----------
@@ -143,16 +144,21 @@ class Monitor(Result):
             raise invalid("rows without labels need names", "ids=None", remedy)
         self._waiting.check_new(names)
         batch = waiting.check_batch_id(batch_id)
+
+        def digest_of_first(n: int) -> str:
+            first, own = given.subset(np.arange(n)), None if names is None else names[:n]
+            return waiting.digest_of(first, codes[:n], own, known=known)
+
         digest = waiting.digest_of(given, codes, names, known=known)
         if not checks.check_flag(again, "again"):
-            self._counted.check(batch, digest)
+            self._counted.check(batch, digest, given.n, digest_of_first)
+        rounding = waiting.rounding_in_words(given.probs) if given.m and not self._warned else None
+        if rounding is not None:  # where warnings are errors, nothing is taken over
+            warnings.warn(rounding, DegenerateDataWarning, stacklevel=2)
+            self._warned = True
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()) if given.m else ())
         self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
-        rounding = waiting.rounding_in_words(given.probs) if given.m and not self._warned else None
-        if rounding is not None:
-            warnings.warn(rounding, DegenerateDataWarning, stacklevel=2)
-            self._warned = True
         if known and not self._waiting.rows:
             self._advance(*waiting.columns_of(given, self.n), codes)
         else:
@@ -324,7 +330,7 @@ class Monitor(Result):
         Raises
         ------
         InvalidInput
-            If the level is not in (0, 1).
+            If the level is not in (0, 0.5].
         """
         asked = self.level if level is None else checks.check_level(level)
         return self.n > 0 and self._largest >= -math.log(asked)

@@ -71,8 +71,10 @@ def combine_evalues(
         with np.errstate(invalid="ignore", over="ignore"):
             product = float(np.prod(values))
         return 0.0 if np.isnan(product) else product  # 0 times infinity: no evidence
-    share = None if weights is None else check_weights(weights, values.size)
-    return float(np.average(values, weights=share))
+    share = (
+        np.ones(values.size) if weights is None else check_weights(weights, values.size, "weights")
+    )
+    return float(np.average(values[share > 0], weights=share[share > 0]))  # 0 times infinity is 0
 
 
 def adjust_evalues(evalues: EValues) -> Floats:
@@ -211,6 +213,9 @@ def _check_evalues(evalues: EValues) -> Floats:
     if isinstance(evalues, Iterable) and not isinstance(evalues, str | np.ndarray):
         given = []
         for one in evalues:
+            if getattr(one, "restart", False):
+                reason = "the sum of a monitor with restart=True is no e-value: its mean grows"
+                raise NotApplicable(reason, "use monitors without it")
             given.append(getattr(one, "evalue", one))
             if given[-1] is None and one is not None:
                 rule, test = "results must have an e-value", getattr(one, "test", one)

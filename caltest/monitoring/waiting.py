@@ -8,19 +8,19 @@ import re
 import sys
 import warnings
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes, label_values
+from caltest.checks import as_array, check_classes, check_unused, in_one_dimension, label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
 from caltest.numerics.labels import content_hashes
-from caltest.predictions import Predictions, Rows
+from caltest.predictions import Predictions, Rows, tables
 from caltest.results.base import plain
 from caltest.types import Codes, Floats
 
@@ -185,16 +185,24 @@ def read_batch(
     given: Any = probs
     if not isinstance(probs, Rows):
         names = None if classes is None else list(classes)
-        array = as_array(probs, "probs")
+        array = in_one_dimension(as_array(probs, "probs"))
         m = array.shape[1] if array.ndim == 2 else 2
         if names is not None and m != len(names):
             raise other_classes(f"{m} columns", classes)
+        if tables.is_table(probs):  # where its columns have names of classes, in their order
+            own = tables.classes_of_table(probs, (names or [0]) if labels is None else labels)
+            names = own if own and (names is None or set(own) == set(names)) else names
         if labels is None:
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
         given = Predictions(probs, labels, classes=names, **reading)
+    else:
+        check_unused("where probs have their outcomes", labels=labels)
     if given.is_weighted:
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
+    if given.has_dependence:  # an outcome must have its probability given all before it
+        rule = f"rows of a monitor must not be several of one {given.unit}"
+        raise invalid(rule, "clusters", "pass one of each, or leave them out if none tells another")
     found = tuple(given.classes.tolist()) if given.m else ()
     if classes is not None and found != classes:
         raise other_classes(shown(list(found)) if found else "forecasts of numbers", classes)
@@ -241,19 +249,25 @@ class CountedBatches:
     def __init__(self) -> None:
         self.batches: deque[list[Any]] = deque(maxlen=MOST)
 
-    def check(self, name: str | None, digest: str) -> None:
+    def check(
+        self, name: str | None, digest: str, n_given: int, digest_of_first: Callable[[int], str]
+    ) -> None:
         """Check that a batch was not counted: by its name, without one by its rows.
 
+        Nor does it begin with the rows of the last one, as a file does to which rows are appended.
         Warns of the rows of a batch of another name, and of a day before one that was counted.
         """
-        for known, rows, before, n in self.batches:
-            is_same = digest == rows != ""
+        for place, (known, rows, before, n) in enumerate(self.batches, start=1):
+            is_last = place == len(self.batches) and n < n_given
+            is_grown = is_last and rows != "" and digest_of_first(n) == rows
+            is_same = is_grown or digest == rows != ""
             span = f"counted as rows {before + 1:,} to {before + n:,}"
             if name is not None and name == known:
                 others = "" if is_same or not (digest and rows) else ", which were others"
                 got = f"batch {name!r}, {span}{others}"
             elif is_same and None in {name, known}:
-                got = "the same rows, " + span + ("" if known is None else f" (batch {known!r})")
+                same = "the same rows" + " and others" * is_grown
+                got = f"{same}, {span}" + ("" if known is None else f" (batch {known!r})")
             else:
                 if is_same:
                     _warn(f"batch {name!r} has the rows of batch {known!r}, {span}")

@@ -86,6 +86,7 @@ def plan_monitoring(
     """
     check_names(study, PlannedData, plan_monitoring)
     columns, stated, _ = parted(study, ColumnOptions, Truth)
+    checks.check_unused("on drifts, which are numbers", truth=stated.pop("truth", None))
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)
@@ -133,18 +134,23 @@ def _delay(
     level: float,
     rng: np.random.Generator,
 ) -> float:
-    """Return the rows from the change to the alarm of one stream, infinite if there was none."""
+    """Return the rows from the change to the alarm of one stream, infinite if there was none.
+
+    After a false alarm before the change another monitor is begun.
+    """
     watch, calibrated = Monitor(restart=True, level=level), distribution.truth_of()
     for done in range(-MOST_BEFORE, MOST_AFTER, STEP):
-        now = truth if done >= 0 else calibrated
-        watch.update(distribution.sample(rng, STEP, now))
+        if done <= 0 and watch.alarm():
+            watch = Monitor(restart=True, level=level)
+        before = watch.n
+        watch.update(distribution.sample(rng, STEP, truth if done >= 0 else calibrated))
         if done >= 0 and watch.alarm_after is not None:
-            return float(max(watch.alarm_after - MOST_BEFORE, 0))
+            return float(done + watch.alarm_after - before)
     return float("inf")
 
 
 def _check_budget(level: float) -> float:
-    if not LEAST_LEVEL <= level < 1.0:
-        rule = f"the budget of false alarms must give a level from {LEAST_LEVEL:g} to 1"
+    if not LEAST_LEVEL <= level <= 0.5:
+        rule = f"the budget of false alarms must give a level from {LEAST_LEVEL:g} to 0.5"
         raise invalid(rule, f"{level:.3g}", "allow more or fewer false alarms a year")
     return level

@@ -379,7 +379,9 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
     sides = 2 if test.alternative == "two-sided" else 1
-    most = max(int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1))), 1)
+    most = int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1)))
+    if most == 0:  # no p-value of so few resamples is as small as the level
+        return ()
     rng = np.random.default_rng(evidence.seed)
     count = int(np.clip(NUMBERS / (seen.n * (seen.m or COST)), FEWEST, MOST))
     # Of the same uniform numbers for all truths, so that power rises.

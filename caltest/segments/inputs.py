@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
 from functools import cached_property
 from itertools import pairwise
 
@@ -243,14 +244,15 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     if numeric is not None and np.unique(numeric).size > bins:
         ends = quantile_cuts(np.sort(numeric), None, parts or bins)
         ends = ends if ends.size else np.unique(numeric)[-2:-1]  # most have the largest value
-        codes[~lacks], cuts = np.searchsorted(ends, numeric, side="left"), _short(ends.tolist())
+        codes[~lacks] = np.searchsorted(ends, numeric, side="left")
+        cuts = _short_cuts(ends.tolist(), np.sort(numeric))
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
         conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]
     else:
         if present.dtype.kind in "OT":
             present = np.array([str(item) for item in present.tolist()], dtype=str)
         distinct, codes[~lacks] = np.unique(present, return_inverse=True)
-        texts = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
+        texts = _short(distinct.tolist()) if distinct.dtype.kind == "f" else map(str, distinct)
         conditions = [f"{name} = {text}" for text in texts]
     if lacks.any():
         codes[lacks] = len(conditions)
@@ -277,9 +279,23 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
     return present.astype(np.float64) if kinds <= {int, float} else None
 
 
+def _short_cuts(cuts: list[float], values: AnyArray) -> list[str]:
+    """Write cuts of sorted values as numbers of 4 digits or more that cut at the same place."""
+    texts = []
+    for cut, below in zip(cuts, np.searchsorted(values, cuts, side="right"), strict=True):
+        tries = (
+            f"{float(Context(digits, rounding).create_decimal(cut)):.{digits}g}"
+            for digits in range(4, 18)
+            for rounding in (ROUND_HALF_EVEN, ROUND_CEILING)
+        )
+        same = (text for text in tries if np.searchsorted(values, float(text), "right") == below)
+        texts.append(next(same, repr(cut)))
+    return texts
+
+
 def _short(values: list[float]) -> list[str]:
-    """Write numbers with as few digits as tell them apart, four or more."""
-    for digits in range(4, 17):
+    """Write numbers with as few digits as tell them apart, six or more."""
+    for digits in range(6, 17):
         texts = [f"{value:.{digits}g}" for value in values]
         if len(set(texts)) == len(texts):
             return texts

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -276,10 +276,12 @@ class Calibration:
         Takes each record.
     tests : int
         How many tests the session has, for which the p-values will be adjusted.
+    asserted : iterator of int
+        Counts the assertions of this test.
 
     Attributes
     ----------
-    level, seed, keep, tests
+    level, seed, keep, tests, asserted
         As given.
     """
 
@@ -287,6 +289,7 @@ class Calibration:
     seed: int
     keep: Callable[[Record], None] = field(repr=False)
     tests: int = field(default=1, repr=False)
+    asserted: Iterator[int] = field(default_factory=lambda: itertools.count(1), repr=False)
 
     def assert_calibrated(
         self,
@@ -327,11 +330,12 @@ class Calibration:
         __tracebackhide__ = True
         given = self._given(level, rng)
         checked = assertions.check_calibrated(model, data, y, **given, **arguments)
-        wanted = resamples_for(checked.level, self.tests)
+        wanted = resamples_for(checked.level, self.tests * next(self.asserted))
         is_open = "n_resamples" not in arguments and wanted > resamples_for(checked.level)
         if is_open and checked.least and not checked.holds:
-            # Its p-value will be multiplied by up to the number of tests. That of more resamples
-            # is valid by itself, so it is where it is asked for only below the level.
+            # Its p-value will be multiplied by up to the number of assertions, of which those of
+            # this test so far are known. That of more resamples is valid by itself, so it is where
+            # it is asked for only below the level.
             given = self._given(checked.level, checked.seed) | {"n_resamples": wanted}
             checked = assertions.check_calibrated(model, data, y, **given, **arguments)
         return self._kept(checked)

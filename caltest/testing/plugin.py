@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _level(text: str) -> float:
-    if not 0 < float(text) < 1:
+    if not 0 < float(text) <= 0.5:
         raise ValueError(text)
     return float(text)
 
@@ -93,6 +93,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture
 def calibration(request: pytest.FixtureRequest) -> Calibration:
     """Assertions on calibration that the session decides together: `assert_calibrated`, ..."""
+    from caltest.checks import check_level
     from caltest.testing.family import Calibration
 
     item = request.node
@@ -121,7 +122,7 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
     for marker in item.iter_markers("calibration"):
         if marker.args or set(marker.kwargs) - {"level"}:
             pytest.fail("the marker calibration takes level= and nothing else", pytrace=False)
-        levels += [float(level) for level in marker.kwargs.values()]
+        levels += [check_level(level) for level in marker.kwargs.values()]
     level = next(iter(levels), item.config.stash[SESSION_LEVEL])
     tests = sum("calibration" in getattr(one, "fixturenames", ()) for one in item.session.items)
     seed = item.config.getoption("calibration_seed")

@@ -197,6 +197,9 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
         ("correct it, or pass on_error='skip'", "correct it, or pass --on-error skip"),
         ("use test='skce' or 'ks'", "use --test 'skce' or 'ks'"),
         ("pass internal=True", "pass --set internal=true"),
+        ("rows_per_day must be a positive number", "--rows-per-day must be a positive number"),
+        ("models must be an integer", "--n-models must be an integer"),
+        ("memory has no effect on a monitor", "--memory has no effect on a monitor"),
         ("probs must lie in [0, 1]", "probs must lie in [0, 1]"),
     ],
 )

@@ -52,6 +52,17 @@ def test_rows_are_known_in_any_order_and_precision():
 
 
 @pytest.mark.full
+def test_a_file_that_grows_is_refused():
+    """It begins with the rows of the last batch; where it has another name, that is told."""
+    probs, labels = day(4, 200)
+    watch = ct.monitor().update(probs[:90], labels[:90])
+    refused(watch, probs, labels, match="the same rows and others, counted as rows 1 to 90;")
+    assert watch.update(probs[90:], labels[90:]).n == 200
+    named = ct.monitor().update(probs[:90], labels[:90], batch_id="Monday")
+    with pytest.warns(DegenerateDataWarning, match="'Tuesday' has the rows of batch 'Monday'"):
+        named.update(probs, labels, batch_id="Tuesday")
+
+
 def test_rows_that_come_again_by_chance_are_taken():
     """Too few rows, or rows of few kinds: 2000 batches of a model with three predictions."""
     rng, watch = np.random.default_rng(1), ct.monitor(level=1e-9)
@@ -153,6 +164,16 @@ def test_rounded_predictions_are_told_once(cast, told, recwarn):
         watch.update(part, np.zeros(part.size, dtype=int))
     assert len(recwarn) == 1
     assert re.search(told, str(recwarn[0].message))
+
+
+@pytest.mark.filterwarnings("error")
+def test_rounding_that_is_an_error_counts_no_row():
+    """The batch may come again, since nothing of it was taken over."""
+    watch, probs = ct.monitor(), np.random.default_rng(1).beta(0.5, 20.0, 1000).round(2)
+    for _ in range(2):
+        with pytest.raises(DegenerateDataWarning, match="multiples"):
+            watch.update(probs, np.zeros(1000, dtype=int))
+    assert watch.to_json() == ct.monitor().to_json()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit
 from scipy.stats import gamma
 
 import caltest as ct
-from caltest.errors import InvalidInput
+from caltest.errors import InvalidInput, NotApplicable
 from caltest.monitoring import adjust_evalues, comparison_evalues
 from caltest.monitoring.evalues import (
     BEST_AT,
@@ -73,10 +73,15 @@ def test_combination_refuses_what_is_no_evalue():
             ct.combine_evalues(values)
     with pytest.raises(InvalidInput, match="weights"):
         ct.combine_evalues([1.0], method="product", weights=[1.0])
+    with pytest.raises(InvalidInput, match=r"^weights must be finite"):
+        ct.combine_evalues([1.0, 2.0], weights=[1.0, -1.0])
     with pytest.raises(InvalidInput, match=r"\[0, 1\]"):
         comparison_evalues([0.2], [1.2], [1])
     assert ct.combine_evalues([0.0, np.inf], method="product") == 0.0
     assert ct.combine_evalues([1.0, 3.0], weights=[3.0, 1.0]) == 1.5
+    assert ct.combine_evalues([1.0, np.inf], weights=[1.0, 0.0]) == 1.0
+    with pytest.raises(NotApplicable, match="restart=True is no e-value"):
+        ct.combine_evalues([ct.monitor(restart=True)])
 
 
 @given(st.lists(st.floats(1e-5, 1e5), min_size=1, max_size=6))

@@ -304,6 +304,37 @@ def test_bad_rows_leave_the_state_as_it_was(probs, labels, rule):
     assert watch.to_json() == before
 
 
+def test_rows_that_tell_each_other_and_labels_given_twice_are_refused():
+    """Of rows of a cluster that share one uniform number every stream would raise an alarm."""
+    probs, labels = rows(30)
+    with pytest.raises(InvalidInput, match="several of one cluster"):
+        ct.monitor().update(ct.Predictions(probs, labels, clusters=np.repeat([1, 2, 3], 10)))
+    assert ct.monitor().update(ct.Predictions(probs, labels, clusters=np.arange(30))).n == 30
+    with pytest.raises(InvalidInput, match="labels has no effect"):
+        ct.monitor().update(ct.Predictions(probs, labels), labels)
+
+
+def test_columns_of_frames_are_classes():
+    """In their order; with waiting rows, too. One column is the event, in every batch."""
+    probs, labels = rows(30, 3)
+    frame = pd.DataFrame(probs, columns=["ant", "bee", "cat"])
+    names = frame.columns.to_numpy()[labels]
+    for late in (False, True):
+        watch = ct.monitor()
+        for k, part in enumerate((frame, frame, frame[["cat", "ant", "bee"]])):
+            asked = (
+                {"ids": range(30 * k, 30 * k + 30)} if late else {"labels": names, "again": True}
+            )
+            if k < 2:
+                assert watch.update(part, **asked).classes == ("ant", "bee", "cat")
+                continue
+            with pytest.raises(InvalidInput, match="classes must be those of the rows before"):
+                watch.update(part, **asked)
+    event = pd.DataFrame({"risk": probs[:, 0]})
+    watch = ct.monitor().update(event, labels == 0).update(event[:9], ids=range(9))
+    assert watch.update(event[:9].to_numpy(), (labels == 0)[:9]).n_waiting == 18
+
+
 def test_other_names_of_classes_leave_the_state_as_it_was():
     """As many classes, but not those; in another order too."""
     watch = ct.monitor().update(ct.Predictions(*rows(30, 3), classes=["ant", "bee", "cat"]))

@@ -65,6 +65,14 @@ def test_a_delay_is_that_of_a_monitor():
     assert sorted(delays)[1] - 5000 == plan[0].rows
 
 
+def test_a_false_alarm_before_the_change_finds_nothing():
+    """At a row a day there are several before it; another monitor begins, and sees a change."""
+    plan = ct.plan_monitoring(RISKS, rows_per_day=1, temperature=[1.2, 5], n_streams=10, rng=1)
+    assert plan[0].rows > plan[1].rows > 0
+    with pytest.raises(InvalidInput, match=r"budget .* to 0\.5"):
+        ct.plan_monitoring(RISKS, rows_per_day=1, false_alarms_per_year=300)
+
+
 def test_plan_goes_through_json():
     pool = np.random.default_rng(1).dirichlet(np.ones(3), 50)
     plan = ct.plan_monitoring(pool, rows_per_day=10, temperature=2, n_streams=2, rng=1)
@@ -85,6 +93,7 @@ def test_plan_goes_through_json():
         ({"rows_per_day": 10, "false_alarms_per_year": 1e9}, "budget of false alarms"),
         ({"rows_per_day": 10, "temperature": 0}, "temperature"),
         ({"rows_per_day": 10, "slope": ["a"]}, "slope"),
+        ({"rows_per_day": 10, "truth": np.sqrt}, "truth has no effect on drifts"),
         ({"rows_per_day": 10, "n_streams": 1}, "n_streams"),
     ],
 )

@@ -101,6 +101,13 @@ def test_detectable_error_has_the_power_that_is_said(m):
     assert power == pytest.approx(0.8, abs=0.14)
 
 
+def test_too_few_resamples_for_a_level_show_nothing():
+    """The least p-value of 99, two-sided, is 0.02: nothing is rejected at 0.01."""
+    options = {"test": "brier", "n_resamples": 99, "rng": 1}
+    assert detectable(ct.test_calibration(CALIBRATED, level=0.01, **options)) == ()
+    assert detectable(ct.test_calibration(CALIBRATED, level=0.02, **options))
+
+
 def test_detectable_error_is_not_known_without_redrawn_labels():
     """Of an asymptotic null, and of a result without predictions."""
     asymptotic = ct.test_calibration(CALIBRATED, test="skce-linear", null="asymptotic", rng=1)

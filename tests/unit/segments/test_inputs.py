@@ -196,6 +196,21 @@ def test_missing_values_are_a_value(values):
     assert column.codes.tolist() == [0, 2, 1]
 
 
+@pytest.mark.parametrize("of", [np.random.default_rng(1).normal(size=900), 10**6 + np.arange(900)])
+def test_conditions_hold_in_the_rows_that_they_name(of):
+    """Each cut as it is written has the same rows below it: the text is all that a reader has."""
+    column = column_of(of, 900, "x", 9)
+    for k, cut in enumerate(column.cuts):
+        np.testing.assert_array_equal(of <= float(cut), column.codes <= k)
+        assert len(cut) <= 9
+
+
+def test_large_numbers_are_told_apart():
+    """Names of sites that are numbers, and floats where one is missing."""
+    column = column_of([1000001.0, np.nan, 1000002.0], 3, "site", 10)
+    assert column.conditions == ("site = 1000001", "site = 1000002", "site missing")
+
+
 def test_rare_values_are_put_together():
     """What all rows share is no segment either."""
     column = column_of(list("aaabbc"), 6, "x", bins=5)

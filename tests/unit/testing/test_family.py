@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 import caltest as ct
 from caltest.numerics.joint import step_down
 from caltest.testing.assertions import check_calibrated, checked_result
-from caltest.testing.family import adjusted_over_blocks, decide, record_of
+from caltest.testing.family import Calibration, adjusted_over_blocks, decide, record_of
 
 
 def asked(data, level=0.05, **arguments):
@@ -147,6 +147,15 @@ def test_family_wise_error_where_small_pvalues_ask_for_more():
         alarms += any(one.adjusted <= 0.05 for one in records)
     # Binomial band of 1,000 sessions at 5 %: 5 % + 3 standard errors of 0.69 %.
     assert alarms / sessions <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / sessions)
+
+
+def test_later_assertions_of_a_test_get_more_resamples():
+    """Or a calibrated model among 40 would fail where its p-value is the least of 999 resamples."""
+    records, bad = [], ct.datasets.generative_model("M2", n=50, m=3, rng=1)
+    calibration = Calibration(0.01, 0, records.append, tests=2)
+    for _ in range(3):
+        calibration.assert_calibrated(bad, test="ece")
+    assert [round(1 / one.least) for one in records] == [2000, 4000, 6000]
 
 
 def test_too_few_resamples_do_not_pass():

@@ -189,7 +189,9 @@ def test_without_the_fixture():
     done.assert_outcomes(passed=3, deselected=1)
 
 
-@pytest.mark.parametrize("option", ["--calibration-level=2", "--calibration-seed=-1"])
+@pytest.mark.parametrize(
+    "option", ["--calibration-level=2", "--calibration-level=0.7", "--calibration-seed=-1"]
+)
 def test_options_are_checked(session, option):
     done = session(PASSING, option)
     assert done.ret == 4
