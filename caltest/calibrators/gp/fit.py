@@ -102,7 +102,7 @@ def scores_of(data: CalibrationSet) -> tuple[elbo.GPScores, ScoreRange]:
     differs = (z[1:] != z[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
     first = np.flatnonzero(np.concatenate([[True], differs]))
     total = np.add.reduceat(weight[order], first)
-    total *= min(1.0, MOST_WEIGHT / total.sum())
+    total *= min(1.0, MOST_WEIGHT / float(total.sum()))
     prior = prior[order[first]]
     return elbo.GPScores(z[first], prior, codes[first], total, 0.0, float(z.max())), units
 
