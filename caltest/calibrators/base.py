@@ -19,6 +19,7 @@ from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.output import Saved, summary_of
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, invalid
+from caltest.numerics.sorted_scores import moderate_weight
 from caltest.predictions import Predictions
 from caltest.predictions.tables import classes_of_table, is_table
 from caltest.results import Summary
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
+LARGEST_WEIGHT = 1e300  # of a row: sums of weighted losses are finite
 
 
 def check_labels_given(y: object, name: str = "y") -> AnyArray:
@@ -54,6 +56,13 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
         text = f"A column-vector {name} was passed when a 1d array was expected; pass .ravel()"
         warnings.warn(text, DataConversionWarning, stacklevel=4)
     return values
+
+
+def check_row_weights(weights: object, n: int) -> Floats | None:
+    """Check weights of rows, where there are any, and scale those whose sums might overflow."""
+    if weights is None:
+        return None
+    return moderate_weight(checks.check_weights(weights, n), LARGEST_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,15 +473,18 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":
             checks.check_not_numbered_from_one(inputs.probs, codes, "y")
-        weight = None if sample_weight is None else checks.check_weights(sample_weight, inputs.n)
+        weight = check_row_weights(sample_weight, inputs.n)
         self._warn_of_one_class(codes, weight)
         return CalibrationSet(inputs, codes, weight)
 
     def _names(self, X: object, y: AnyArray, m: int) -> object:
         """Return the names of columns that are labels, and otherwise the sorted labels."""
         names = classes_of_table(X, y) if is_table(X) and y.ndim == 1 else None
-        if names is not None and set(y.tolist()) <= set(names):
-            return names
+        if names is not None:
+            # Where some text names a column and some does not, the latter is an error.
+            labels, is_text = set(y.tolist()), y.dtype.kind == "U"
+            if labels <= set(names) or (is_text and not labels.isdisjoint(names)):
+                return names
         # Without a table the sorted labels, where they name each column, as scikit-learn does.
         are_numbers = y.ndim == 1 and y.size and y.dtype.kind in "iuf"
         if not are_numbers or not (y.min() < 0 or y.max() >= m):

@@ -20,7 +20,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from caltest import checks
-from caltest.calibrators.base import CalibrationSet, Calibrator, check_labels_given
+from caltest.calibrators.base import (
+    CalibrationSet,
+    Calibrator,
+    check_labels_given,
+    check_row_weights,
+)
 from caltest.calibrators.ensemble import Fold, OneVsRest, folds
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import TemperatureScaling
@@ -128,7 +133,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y = check_labels_given(y)
         check_classification_targets(y)
         X, y = indexable(X, y)
-        weight = None if sample_weight is None else checks.check_weights(sample_weight, len(y))
+        weight = check_row_weights(sample_weight, len(y))
         estimator = self._estimator()
         inner = TemperatureScaling() if self.calibrator is None else self.calibrator
         calibrator = checks.check_calibrator(inner, Calibrator)

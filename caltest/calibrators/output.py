@@ -253,10 +253,9 @@ def _before_and_after(
 
     The rows of the fit have no p-value after it.
     """
-    pair = [
-        Predictions(probs, data.codes, sample_weight=data.weight, classes=np.arange(data.inputs.m))
-        for probs in (data.inputs.probs, calibrator.calibrate(data.inputs))
-    ]
+    classes, weight = np.arange(data.inputs.m), data.weight
+    given = Predictions(data.inputs.probs, data.codes, sample_weight=weight, classes=classes)
+    pair = [given, given.with_predicted(calibrator.calibrate(data.inputs))]
     losses = [number(float(log_loss(p, eps=SMALLEST_PROBABILITY))) for p in pair]
     errors = [number(float(ece(p, lens="confidence"))) for p in pair]
     tested = pair if held_out else pair[:1]

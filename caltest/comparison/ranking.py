@@ -40,7 +40,8 @@ class Ranking:
         "Nemenyi", or "Bonferroni-Dunn" where all are compared with a control.
     control : str or None
     statistic, pvalue : float
-        Of Friedman's test that all methods are equal: Iman and Davenport's F and its upper tail.
+        Of Friedman's test that all methods are equal: Iman and Davenport's F and its upper tail,
+        at least the chance that all data sets order the methods alike.
     df : tuple of float
         Degrees of freedom of F.
     chi2, chi2_pvalue : float
@@ -107,10 +108,11 @@ def rank_methods(
         \qquad F = \frac{(N - 1) \chi^2}{N (k - 1) - \chi^2},
 
     with :math:`c = 1 - \sum (t^3 - t) / (N (k^3 - k))` for sets of t tied scores, has an F
-    distribution with k - 1 and (k - 1)(N - 1) degrees of freedom. The critical difference is
-    :math:`q \sqrt{k (k + 1) / (6 N)}` with q the upper quantile of the Studentized range over
-    :math:`\sqrt 2` (Nemenyi); with a control, the normal quantile at level / (2 (k - 1))
-    (Bonferroni-Dunn).
+    distribution with k - 1 and (k - 1)(N - 1) degrees of freedom, roughly: no p-value is below
+    :math:`(k!)^{1 - N}`, the chance that all data sets order k equal methods alike. The critical
+    difference is :math:`q \sqrt{k (k + 1) / (6 N)}` with q the upper quantile of the Studentized
+    range over :math:`\sqrt 2` (Nemenyi); with a control, the normal quantile at
+    level / (2 (k - 1)) (Bonferroni-Dunn).
 
     Parameters
     ----------
@@ -206,7 +208,9 @@ FRIEDMAN = "chi2", "chi2_pvalue", "statistic", "pvalue"
 
 def _friedman(ranks: Floats, size: int, ties: float) -> tuple[float, float, float, float]:
     """Return chi-squared and F, each with its upper tail."""
-    k, smallest = ranks.size, float(np.finfo(float).tiny)
+    k = ranks.size
+    # The chance that every data set has the order of the first, below which both tails may fall.
+    smallest = max(math.exp((1 - size) * math.lgamma(k + 1)), float(np.finfo(float).tiny))
     if ties > 1.0 - 1e-9:
         warnings.warn(ALL_TIED, DegenerateDataWarning, stacklevel=3)
         return 0.0, 1.0, 0.0, 1.0

@@ -74,10 +74,10 @@ def sum_variance(score: Floats, weight: Floats) -> float:
 LARGEST_FACTOR = 1e60  # sums of such weights can be multiplied, and their beta function be taken
 
 
-def moderate_weight(weight: Floats) -> Floats:
-    """Scale weights of which the largest is beyond 1e60 or below 1e-60 to that size."""
+def moderate_weight(weight: Floats, most: float = LARGEST_FACTOR) -> Floats:
+    """Scale weights of which the largest is beyond `most`, 1e60, or below 1 / most to that size."""
     largest = float(weight.max())
-    return weight * (min(max(largest, 1 / LARGEST_FACTOR), LARGEST_FACTOR) / largest)
+    return weight * (min(max(largest, 1 / most), most) / largest)
 
 
 def distinct_scores(

@@ -350,7 +350,7 @@ def check_defined_map(key, probs, codes):
         assert_probabilities(calibrator.predict_proba(rows), len(rows), m)
 
 
-@pytest.mark.parametrize("weight", [1e-200, 1e200])
+@pytest.mark.parametrize("weight", [1e-200, 1e200, 1.7e308])
 @two_or_three_classes
 @every_calibrator
 def test_weights_may_be_huge_or_tiny(key, m, weight):

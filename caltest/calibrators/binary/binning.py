@@ -396,7 +396,8 @@ def mixture(counts: Counts, numbers: Ints, weight: Floats, size: float) -> tuple
         jump += np.bincount(ends[at], theta[at + 1] - theta[at], values.size)
         cut[ends[at]] = True
     places = np.flatnonzero(cut)
-    return _midpoints(values, places), running_sums(first, jump[places])
+    # Weights of models may sum to more than 1, by rounding.
+    return _midpoints(values, places), np.clip(running_sums(first, jump[places]), 0.0, 1.0)
 
 
 def _models(counts: Counts, numbers: Ints, size: float) -> Iterator[tuple[Any, ...]]:

@@ -103,7 +103,7 @@ class ENIR(BinaryCalibrator):
         ends = np.column_stack([first, last]).ravel()
         distinct = np.append(True, ends[1:] > ends[:-1])
         self.knots_ = score[ends[distinct]]
-        self.values_ = np.repeat(values, 2)[distinct]
+        self.values_ = np.repeat(np.clip(values, 0.0, 1.0), 2)[distinct]
 
     def _event(self, inputs: Inputs) -> Floats:
         return interpolate(inputs.event, self.knots_, self.values_)

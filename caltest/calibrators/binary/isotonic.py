@@ -269,8 +269,9 @@ class VennAbers(BinaryCalibrator):
         high = np.append(np.clip(rise / run, 0.0, 1.0), 1.0)
         rise, run = _slopes(mass[::-1].copy(), (mass - events)[::-1].copy())
         low = np.append(0.0, np.clip((run - rise) / run, 0.0, 1.0)[::-1])
-        self.cuts0_, self.values0_ = _steps(score, low)
-        self.cuts1_, self.values1_ = _steps(score, high)
+        # Slopes of a minorant ascend, but for rounding.
+        self.cuts0_, self.values0_ = _steps(score, np.maximum.accumulate(low))
+        self.cuts1_, self.values1_ = _steps(score, np.maximum.accumulate(high))
 
     def interval(self, X: object) -> Floats:
         """Return the probabilities of the second class for both labels of each new observation.

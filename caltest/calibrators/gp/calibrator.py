@@ -287,6 +287,10 @@ class GPCalibrator(Calibrator):
         Z = fit.line_kmeans(scores.z.ravel(), weight, self.n_inducing)
         boxes = zip(fit.START, (limits.variance, limits.scale, limits.noise), strict=True)
         theta, scale, noise = (float(np.clip(x, *box)) for x, box in boxes)
+        if self.logarithmic_:
+            theta = float(
+                np.clip((units.extent / fit.USUAL_LOGITS) ** 2, theta, limits.variance[1])
+            )
         which, M = process.KERNELS[self.kernel], Z.size
         start = process.LatentPosterior(np.zeros(M), np.eye(M), Z, theta, scale, noise, which)
         # Equation 7 first; then draws and mini-batches, where these are asked for.

@@ -21,6 +21,7 @@ from caltest.numerics.variational import marginals
 from caltest.types import Floats
 
 START = (1.0, 0.5, 0.01)  # variance, length scale over the range of the scores, noise
+USUAL_LOGITS = 60.0  # a range; the variance to start from grows by the square of larger ones
 VARIANCE = (1e-4, 5.0)  # the end is that of the paper's software
 SCALE = (0.01, 10.0)  # over the range of the scores
 NOISE = (1e-5, 1.0)
@@ -69,7 +70,7 @@ class ScoreRange:
 
 def unfinished(fitted: optimize.FittedGP, max_iter: int) -> str:
     """Return the note on a fit that did not converge."""
-    remedy = "max_iter" if fitted.n_iter >= max_iter else "tol"
+    remedy = "max_iter" if fitted.n_iter >= max_iter else "tol, or scores of a smaller range"
     text = f"the evidence lower bound was not at its maximum after {fitted.n_iter} iterations"
     return f"{text}; pass a larger {remedy}"
 
@@ -102,7 +103,7 @@ def scores_of(data: CalibrationSet) -> tuple[elbo.GPScores, ScoreRange]:
     differs = (z[1:] != z[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
     first = np.flatnonzero(np.concatenate([[True], differs]))
     total = np.add.reduceat(weight[order], first)
-    total *= min(1.0, MOST_WEIGHT / total.sum())
+    total *= min(1.0, MOST_WEIGHT / float(total.sum()))
     prior = prior[order[first]]
     return elbo.GPScores(z[first], prior, codes[first], total, 0.0, float(z.max())), units
 

@@ -31,6 +31,7 @@ from caltest.types import Floats
 
 Interval = tuple[float, float]
 DECREMENT = 1e-4  # nats; Newton's steps end where the next one would gain less
+LEFT = 0.1  # nats that a Newton step may leave at the end
 MOST_STEPS = 30
 MIXED = 4  # earlier steps that Anderson's mixing takes
 MEMORY = 15  # of L-BFGS
@@ -119,7 +120,7 @@ class Ridge:
         self.inputs = Ordered(q.Z, scores.low, scores.high)
         self.count = 0
         self.last: Evaluation | None = None
-        self.best: tuple[float, process.LatentPosterior] = (-math.inf, q)
+        self.best: tuple[float, process.LatentPosterior, float] = (-math.inf, q, math.inf)
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
@@ -131,7 +132,7 @@ class Ridge:
             new = replace(new, m=carried(new, self.q, self.last))
         self.q, self.last = ascend(self.scores, new)
         if self.last.value > self.best[0]:
-            self.best = (self.last.value, self.q)
+            self.best = (self.last.value, self.q, newton(self.last)[2])
         slope = np.concatenate([back @ self.last.by_inputs, self.last.by_kernel])
         total = self.scores.weight.sum()
         return -self.last.value / total, -slope / total
@@ -160,9 +161,7 @@ def ascend(
     here, step = bound(scores, q, kept=kept), 1.0
     trail: list[tuple[Floats, Floats]] = []
     for _ in range(MOST_STEPS):
-        root = variational.inverse_root(here.curvature)
-        move = root @ (root.T @ here.by_mean)
-        gain = float(here.by_mean @ move)
+        root, move, gain = newton(here)
         trail = [*trail[-MIXED:], (q.m, move)]
         to = mixed(trail, root) if step == 1.0 else q.m + step * move
         other = replace(q, m=to, C=root)
@@ -177,6 +176,13 @@ def ascend(
         else:
             step, trail = step / 4 if len(trail) == 1 else min(step, 0.999), []
     return q, here
+
+
+def newton(here: Evaluation) -> tuple[Floats, Floats, float]:
+    """Return the root of the best S, the step of m, and twice what it gains to first order."""
+    root = variational.inverse_root(here.curvature)
+    move = root @ (root.T @ here.by_mean)
+    return root, move, float(here.by_mean @ move)
 
 
 def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
@@ -206,8 +212,8 @@ def maximise(scores: GPScores, q: process.LatentPosterior, limits: FitLimits) ->
             values, steps = end.x, steps + int(end.nit)
             at_edge = {edge for edge in near if abs(values[-2] - edge) < EDGE}
             inside = at_edge <= {low, high} or not end.nit
-    value, best = ridge.best
-    return FittedGP(best, value, steps, bool(end.success), ridge.count)
+    value, best, left = ridge.best
+    return FittedGP(best, value, steps, bool(end.success) and left < LEFT, ridge.count)
 
 
 def maximise_drawn(

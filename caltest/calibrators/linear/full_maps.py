@@ -65,8 +65,9 @@ class DirichletCalibrator(LinearMap):
         value with the least log loss in cross-validation is taken, and fitted to all data. The
         paper averages the maps of the folds, as `EnsembleCalibrator` with `param_grid` does.
     mu : "auto", float or sequence of float, optional
-        Penalty of b, at least 0; by default lam. "auto" is that of a normal prior of standard
-        deviation 1: m / 2n with "odir", 1 / 2n with "l2". Of two sequences all pairs are compared.
+        Penalty of b, at least 0; by default lam, and "auto" where that is "auto": that of a normal
+        prior of standard deviation 1, m / 2n with "odir", 1 / 2n with "l2". Of two sequences all
+        pairs are compared.
     diagonal_lam : "auto" or float, default "auto"
         kappa, at least 0, of "odir". The paper's is 0, which leaves the diagonal without a bound
         where the labels are separated, and with it the certainty of the map. "auto" is that of
@@ -287,8 +288,9 @@ class MatrixScaling(LinearMap):
         value with the least log loss in cross-validation is taken, and fitted to all data. The
         paper averages the maps of the folds, as `EnsembleCalibrator` with `param_grid` does.
     mu : "auto", float or sequence of float, optional
-        Penalty of b, at least 0; by default lam. "auto" is that of a normal prior of standard
-        deviation 1: m / 2n with "odir", 1 / 2n with "l2". Of two sequences all pairs are compared.
+        Penalty of b, at least 0; by default lam, and "auto" where that is "auto": that of a normal
+        prior of standard deviation 1, m / 2n with "odir", 1 / 2n with "l2". Of two sequences all
+        pairs are compared.
     diagonal_lam : "auto" or float, default "auto"
         kappa, at least 0, of "odir". The paper's is 0, which leaves the diagonal without a bound
         where the labels are separated, and with it the certainty of the map. "auto" is that of

@@ -56,7 +56,9 @@ class LinearMap(Calibrator):
         folds_and_jobs, best = (self.cv, self.random_state, check_jobs(self.n_jobs)), 0
         if len(pairs) > 1:
             grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
-            best, _, _ = choose(self, data, self.classes_, grid, *folds_and_jobs)
+            # Those that are compared have no folds of their own, which need not be clonable.
+            one = type(self)(**self.get_params(deep=False) | {"cv": 2})
+            best, _, _ = choose(one, data, self.classes_, grid, *folds_and_jobs)
         self._minimise(data, *pairs[best])
 
     def _fit_path(self, data: CalibrationSet, grid: Sequence[Setting]) -> list[Calibrator]:

@@ -60,7 +60,7 @@ class CumulativeLogit:
         gradient = fall @ self.lower - rise @ self.upper
         # d / expm1(c d) and (d / 2 sinh(c d / 2))^2, of any size of c d
         first = small * np.exp(-small) / -np.expm1(-small)
-        second = np.square(small) * np.exp(-small) / np.square(np.expm1(-small))
+        second = np.square(small * np.exp(-small / 2) / np.expm1(-small))
         sums = [np.bincount(self.gap_of, weight * x, c.size) for x in (first, second)]
         gradient[2:] -= sums[0] / c
         hessian = (self.upper.T * (rise * expit(up))) @ self.upper

@@ -23,6 +23,7 @@ from caltest.numerics.sorted_scores import shares
 from caltest.types import Codes, Floats
 
 Minimise = Callable[[float], tuple[softmax.Point, bool]]  # of a ridge
+FLAT = 1e3  # times the spread of logits, a temperature at which predictions are uniform
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -67,10 +68,11 @@ class TemperatureScaling(LogitMap):
     digits, with bisection as a safeguard. The order of the classes of a prediction does not change,
     and neither does its most probable class.
 
-    T lies between 1e-6 and 1e6, with a DegenerateDataWarning at both ends: the loss falls down to
-    T = 0 where each label is the most probable class of its row, and up to infinite T where the
-    labels have lower logits than other classes on average. T = 1, likewise with a warning, where
-    each row predicts the uniform distribution.
+    T lies between 1e-6 and 1e6, or 1000 times the largest difference of two logits of a row where
+    that is more, with a DegenerateDataWarning at both ends: the loss falls down to T = 0 where each
+    label is the most probable class of its row, and up to infinite T where the labels have lower
+    logits than other classes on average. T = 1, likewise with a warning, where each row predicts
+    the uniform distribution.
 
     Parameters
     ----------
@@ -112,26 +114,31 @@ class TemperatureScaling(LogitMap):
 
     def _fit(self, data: CalibrationSet) -> None:
         rows = softmax_regression.logit_rows(data, self._logits)
-        beta, curvature = softmax.inverse_temperature(rows.logits, rows.codes, rows.weight)
+        spread = float(np.ptp(rows.logits, axis=1).max())
+        least, most = softmax.SMALLEST_TEMPERATURE, max(softmax.LARGEST_TEMPERATURE, FLAT * spread)
+        task = rows.logits, rows.codes, rows.weight, (1 / most, 1 / least)
+        beta, curvature = softmax.inverse_temperature(*task)
         self.temperature_, self.temperature_stderr_ = 1 / beta, None
-        inside = 1 / softmax.LARGEST_TEMPERATURE < beta < 1 / softmax.SMALLEST_TEMPERATURE
+        inside = 1 / most < beta < 1 / least
         if inside and curvature > 0:
             information = math.sqrt(curvature) * math.sqrt(rows.total)
             self.temperature_stderr_ = self.temperature_**2 / information
             return
-        if inside or (rows.logits == rows.logits[:, :1]).all():
+        if inside or spread == 0:
             self.temperature_ = 1.0
             why = "each row predicts the uniform distribution: any temperature fits"
             self._note(f"{why}, T = 1 is kept")
             return
-        if beta == 1 / softmax.LARGEST_TEMPERATURE:
-            self.temperature_, where = softmax.LARGEST_TEMPERATURE, "uniform"
+        if beta == 1 / most:
+            self.temperature_, where = most, "is least where predictions are uniform"
             why = "the labels have lower logits than other classes on average"
+        elif curvature > 0:
+            self.temperature_, where = least, "is less at lower temperatures"
+            why = "the logits of each row are nearly equal"
         else:
-            self.temperature_, where = softmax.SMALLEST_TEMPERATURE, "certain"
+            self.temperature_, where = least, "is least where predictions are certain"
             why = "each label is the most probable class of its row"
-        least = f"the log loss is least where predictions are {where}"
-        self._note(f"{why}: {least}, and T = {self.temperature_:g}")
+        self._note(f"{why}: the log loss {where}, and T = {self.temperature_:g}")
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         return softmax.softmax(self._logits(inputs), 1 / self.temperature_)

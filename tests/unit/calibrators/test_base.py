@@ -211,6 +211,8 @@ def test_columns_of_a_table_name_the_classes(prefix):
     assert calibrator.classes_.tolist() == names.tolist()
     other = TemperatureScaling().fit(table, np.array(["x", "y", "z"])[np.arange(60) % 3])
     assert other.classes_.tolist() == ["x", "y", "z"]
+    with pytest.raises(InvalidInput, match="among the classes 'dog', 'emu', 'cat'; got 'fox'"):
+        TemperatureScaling().fit(table, np.array(["dog", "fox", "cat"])[np.arange(60) % 3])
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """What the summary of a calibrator says."""
 
+import numpy as np
 import pytest
 
-from caltest import datasets
+from caltest import SuspectInputWarning, datasets
 from caltest.calibrators import (
     BetaCalibrator,
     DirichletCalibrator,
@@ -34,6 +35,15 @@ def test_summary_of_the_calibration_set_says_that_it_flatters():
     text = " ".join(str(calibrator.summary(n_resamples=19, rng=0)).split())
     assert "too small on the rows of the fit, which give no p-value" in text
     assert "before, " not in text.partition("p-value:")[2].partition("note:")[0]
+
+
+def test_summary_suspects_what_is_given_and_not_what_the_map_makes_of_it():
+    """A map to 0 and 1 has no classes predicted instead of probabilities."""
+    probs, y = np.tile([[0.1, 0.9], [0.6, 0.4]], (30, 1)), [1, 0] * 30
+    calibrator = TemperatureScaling().fit(probs, y)
+    with pytest.warns(SuspectInputWarning, match="is right in all 60 rows") as told:
+        calibrator.summary(n_resamples=19, rng=0)
+    assert len(told) == 1
 
 
 def row_of(name, calibrator):

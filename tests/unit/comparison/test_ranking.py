@@ -40,10 +40,11 @@ def test_ranks_do_not_depend_on_the_scale(scale):
 
 
 def test_ranks_without_a_difference_and_all_alike():
-    """The least positive p-value where the order is the same everywhere; all tied is degenerate."""
+    """One order everywhere has its own chance, the least that there is; all tied is degenerate."""
     ranking = rank_methods([[1, 2, 3]] * 4)
     assert math.isinf(ranking.statistic)
-    assert 0 < ranking.pvalue < 1e-300
+    assert ranking.pvalue == pytest.approx(6.0**-3)
+    assert rank_methods([[1, 2]] * 3).chi2_pvalue == pytest.approx(0.25)  # all or none, of 8
     with pytest.warns(DegenerateDataWarning, match="all methods tie in every data set"):
         ranking = rank_methods(np.ones((3, 4)))
     assert (ranking.statistic, ranking.pvalue, ranking.groups) == (0, 1, ((0, 1, 2, 3),))

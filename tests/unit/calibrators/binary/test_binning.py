@@ -146,3 +146,12 @@ def test_binnings_reach_equal_shares():
     assert ends.tolist() == [9, 3, 6, 9, 1, 3, 5, 7, 9]
     _, ends = binnings(np.cumsum([1.0, 8.0, 1.0]), np.array([5]))
     assert ends.tolist() == [1, 2]
+
+
+def test_bbq_reads_its_own_json_where_all_is_certain():
+    """Weights of models may sum to 1 and an ulp, and a mean of ones to as much."""
+    scores = np.random.default_rng(120).random(60)
+    with pytest.warns(DegenerateDataWarning, match="every label is 1"):
+        fitted = BBQ(prior_size=1e-20).fit(scores, np.ones(60, int))
+    assert fitted.values_.max() <= 1
+    assert (BBQ.from_json(fitted.to_json()).values_ == fitted.values_).all()

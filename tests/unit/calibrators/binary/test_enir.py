@@ -64,3 +64,14 @@ def test_enir_counts_at_least_the_distinct_scores():
     blocks = 1 + np.count_nonzero(np.diff(enir.predict_proba(np.sort(p))[:, 1]))
     loss = -np.mean(y * np.log(mu) + (1 - y) * np.log1p(-mu))
     assert enir.bic_[0] == pytest.approx(2 * loss + blocks * np.log(50))
+
+
+def test_enir_reads_its_own_json_where_a_mean_is_rounded():
+    """Weights of models that sum to 1 and an ulp made a value of as much, which none may be."""
+    rng = np.random.default_rng(586)
+    n = int(rng.choice([2, 3, 5, 8, 12, 20]))
+    p = rng.random(n)
+    y = (rng.random(n) < rng.choice([0.5, 0.9, 0.2])).astype(int)
+    fitted = ENIR().fit(p, y)
+    assert fitted.values_.max() <= 1
+    assert (ENIR.from_json(fitted.to_json()).values_ == fitted.values_).all()

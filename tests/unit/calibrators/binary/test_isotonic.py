@@ -139,3 +139,11 @@ def test_venn_abers_weights_of_all_sizes_are_no_exception():
 def test_venn_abers_interval_needs_a_fit():
     with pytest.raises(NotFittedError, match="not fitted"):
         VennAbers().interval([0.5])
+
+
+def test_venn_abers_reads_its_own_json_where_weights_differ_greatly():
+    """The slopes of a minorant ascend, but for rounding."""
+    weight = [73100.0, 1.82e-07, 2.91e-05, 1.84e-06, 4.18e-08]
+    fitted = VennAbers().fit([0.1, 0.2, 0.3, 0.4, 0.5], [1, 0, 1, 1, 1], sample_weight=weight)
+    assert (np.diff(fitted.values1_) > 0).all()
+    assert (VennAbers.from_json(fitted.to_json()).values1_ == fitted.values1_).all()

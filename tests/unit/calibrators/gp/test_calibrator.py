@@ -301,9 +301,31 @@ def test_too_few_iterations_and_failed_searches_are_told():
     q = LatentPosterior(np.zeros(1), np.eye(1), np.zeros(1), 1.0, 1.0, 0.1)
     said = unfinished(FittedGP(q, -1.0, 7, converged=False), 300)
     assert (
-        said
-        == "the evidence lower bound was not at its maximum after 7 iterations; pass a larger tol"
+        said == "the evidence lower bound was not at its maximum after 7 iterations; "
+        "pass a larger tol, or scores of a smaller range"
     )
+
+
+@pytest.mark.parametrize("unit", [1, 100])
+def test_logits_of_a_large_range_are_calibrated(unit):
+    """A variance to start from that is small beside their range would end where all is certain."""
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=(1000, 10))
+    y = (z / 2 + rng.gumbel(size=z.shape)).argmax(axis=1)
+    probs = GPCalibrator(from_logits=True).fit(unit * z, y).predict_proba(unit * z)
+    best = softmax(z / 2, axis=1)
+    losses = [-np.log(p[np.arange(len(y)), y]).mean() for p in (probs, best)]
+    assert losses[0] < losses[1] + 0.02
+
+
+@wavy
+def test_fit_that_ends_far_from_the_maximum_is_told():
+    """Where all is certain and wrong the bound is so steep that L-BFGS sees no relative change."""
+    rng = np.random.default_rng(0)
+    z = 2e6 * rng.normal(size=(200, 3))
+    y = (z / 4e6 + rng.gumbel(size=z.shape)).argmax(axis=1)
+    with pytest.warns(DegenerateDataWarning, match="a larger tol, or scores of a smaller range"):
+        GPCalibrator(from_logits=True).fit(z, y)
 
 
 def test_options_are_checked_again_before_they_predict(three):

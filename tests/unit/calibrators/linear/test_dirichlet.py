@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import digamma, log_softmax, softmax
 from scipy.stats import dirichlet
+from sklearn.model_selection import KFold
 
 from caltest import InvalidInput
 from caltest.calibrators import DirichletCalibrator, EnsembleCalibrator, VectorScaling
@@ -79,6 +80,8 @@ def test_sequences_are_compared_by_cross_validation():
     assert (again.linear_[0] == fitted.linear_[0]).all()
     several = DirichletCalibrator(lam=[0.01, 1]).fit(probs, y)
     assert several.mu_ == several.lam_
+    pairs = KFold(3).split(probs)  # a generator, which is no list
+    assert DirichletCalibrator(lam=[0.01, 100], cv=pairs).fit(probs, y).lam_ in {0.01, 100}
 
 
 def test_path_of_other_options_is_fitted_one_by_one():

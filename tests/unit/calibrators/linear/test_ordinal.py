@@ -97,6 +97,15 @@ def test_without_a_maximum_the_map_is_drawn_to_the_identity(y, message):
 
 
 @pytest.mark.full
+def test_logits_may_be_so_large_that_a_gap_is_zero():
+    """exp(-1000) is no number above 0, and its square divided by itself is none at all."""
+    rng = np.random.default_rng(0)
+    z = 1000 * rng.normal(size=(50, 3))
+    with pytest.warns(ct.DegenerateDataWarning, match="no single maximum"):
+        calibrator = OrdinalScaling(from_logits=True).fit(z, np.arange(50) % 3)
+    assert calibrator.predict_proba(z).sum(axis=1) == pytest.approx(np.ones(50))
+
+
 def test_verdict_names_the_map_where_classes_are_ordered():
     rng = np.random.default_rng(4)
     log_odds = np.array([-1.0, 0.5, 1.5]) - 1.5 * rng.normal(size=(300, 1))

@@ -93,8 +93,21 @@ def test_observed_class_of_probability_zero_is_clipped():
 def test_logits_of_any_size_give_finite_answers():
     """Differences and squares of logits near the largest number overflow nowhere."""
     z = np.array([[1e308, -1e308, 0], [-1e308, 1e308, 0], [1, 2, 3], [-1e308, 0, 1]])
-    calibrator = fit_with_warning("lower logits", z, [1, 1, 0, 2], from_logits=True)
+    calibrator = TemperatureScaling(from_logits=True).fit(z, [1, 1, 0, 2])
     assert np.isfinite(calibrator.predict_proba(z)).all()
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e6, 1e50])
+def test_temperature_is_in_the_units_of_the_logits(data, unit):
+    """Beyond 1e6 too, where logits are so large, and what is said of the labels is true."""
+    z, y = data
+    plain = TemperatureScaling(from_logits=True).fit(z, y)
+    scaled = TemperatureScaling(from_logits=True).fit(z * unit, y)
+    assert scaled.temperature_ == pytest.approx(plain.temperature_ * unit)
+    assert scaled.predict_proba(z * unit) == pytest.approx(plain.predict_proba(z))
+    worst = fit_with_warning("lower logits", z * unit, z.argmin(axis=1), from_logits=True)
+    assert worst.predict_proba(z * unit) == pytest.approx(np.full(z.shape, 1 / 3), abs=1e-3)
+    fit_with_warning("nearly equal: the log loss is less", z * 1e-9, y, from_logits=True)
 
 
 def test_huge_weights_count_as_their_ratios(data):
