@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required
 from caltest.results.sheets import sizes_in_words
-from caltest.types import Axes, Floats, Labels, Singles
+from caltest.types import AnyArray, Axes, Floats, Hashes, Labels, Singles
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from caltest.results.table import HTestTable
     from caltest.results.wording import Claim
     from caltest.segments import SegmentsTest
+    from caltest.sources import Cells
 
     Sentences = Sequence[tuple[str, str]]  # of which kind, and what they say
+    Truth = Callable[[Floats, float], Floats]  # true probabilities, of predicted ones and a size
+    Draw = Callable[[Callable[[Floats], Floats]], AnyArray]  # of what is observed, of a truth
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
@@ -369,60 +373,93 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
         If the result has no predictions, or its null no redrawn labels.
     """
     from caltest.measures.gap import event_rows
-    from caltest.numerics.softmax import softmax
 
     evidence = required(test.evidence, "what the rows could have shown")
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")
     seen: Any = evidence.seen
-    bound = evidence.measure.bind(seen)
+    counted: Any = evidence.measure.bind_counted(seen) if seen.m == 2 else None
+    bound = counted or evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
     sides = 2 if test.alternative == "two-sided" else 1
     most = int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1)))
     if most == 0:  # no p-value of so few resamples is as small as the level
         return ()
     rng = np.random.default_rng(evidence.seed)
-    count = int(np.clip(NUMBERS / (seen.n * (seen.m or COST)), FEWEST, MOST))
-    # Of the same uniform numbers for all truths, so that power rises.
-    kept = seen.n if bound.order is None else bound.order.size
-    uniform = rng.random((count, kept), dtype=np.float32)
+    width = seen.n if counted is None else counted.width
+    count = int(np.clip(NUMBERS / (width * (seen.m or COST)), FEWEST, MOST))
 
     def found_in(observed: Any) -> float:
         values = bound.comparable(bound.combine(bound.statistics(observed)))
         far = values > ordered[-most]
         return float(np.mean(far | (values < ordered[most - 1]) if sides == 2 else far))
 
+    kept = width if bound.order is None else bound.order.size
     if seen.label_probs is None:
+        uniform = rng.random((count, kept), dtype=np.float32)
         return tuple(_of_forecasts(seen, bound, uniform, found_in))
+    if counted is None:
+        probs = seen.probs if bound.order is None else seen.probs[bound.order]
+        draw = _labels_of(probs, rng.random((count, kept), dtype=np.float32))
+    else:
+        draw = _events_of(counted.cells, rng.integers(1 << 63, size=count, dtype=np.uint64))
 
-    def power(probs: Floats) -> float:
-        probs = probs if bound.order is None else probs[bound.order]
-        labels: Labels = np.zeros(uniform.shape, dtype=label_dtype(seen.m))
-        for limit in np.cumsum(probs, axis=1)[:, :-1].T:
-            labels += uniform > limit
-        return found_in(labels)
+    def power(truth: Truth, x: float) -> float:
+        return found_in(draw(lambda probs: truth(probs, x)))
 
     rows = event_rows(seen)
     weight = np.ones(seen.n) if rows.weight is None else rows.weight
     found = []
     # The errors that are sought, and the least and the largest of them.
-    logs = np.log(np.maximum(seen.probs, LEAST_PROB))
     side = np.array([0.0, 1.0 if np.average(rows.probs, weights=weight) < 0.5 else -1.0])
-    kinds: list[tuple[str, Callable[[float], Floats], tuple[float, float]]] = [
-        ("gap", lambda a: softmax(logs, 1.0, side * a), (0.0, 6.0)),
-        ("slope", lambda b: softmax(logs, b), (1.0, 0.0)),
+    kinds: list[tuple[str, Truth, tuple[float, float]]] = [
+        ("gap", lambda p, a: _moved(p, 1.0, side * a), (0.0, 6.0)),
+        ("slope", _moved, (1.0, 0.0)),
     ]
     if seen.m > 2:
-        kinds = [("temperature", lambda T: softmax(logs, 1.0 / T), (1.0, 20.0))]
+        kinds = [("temperature", lambda p, T: _moved(p, 1.0 / T), (1.0, 20.0))]
     for kind, truth, ends in kinds:
-        size = _smallest(lambda x, truth=truth: power(truth(x)), *ends)  # type: ignore[misc]
+        size = _smallest(partial(power, truth), *ends)
         if size is not None:
-            true = truth(size)
+            true = truth(seen.probs, size)
             chance = true[:, 1] if seen.m == 2 else true[np.arange(seen.n), seen.predicted]
             gap = float(np.average(chance - rows.probs, weights=weight))
             found.append(Detectable(kind=kind, size=abs(gap) if kind == "gap" else size, gap=gap))
     return tuple(found)
+
+
+# Labels are drawn of the same uniform numbers for all truths, so that power rises.
+
+
+def _labels_of(probs: Floats, uniform: Singles) -> Draw:
+    """Return a function that draws labels (B, n) from what is true of predictions (n, m)."""
+
+    def draw(truth: Callable[[Floats], Floats]) -> Labels:
+        labels: Labels = np.zeros(uniform.shape, dtype=label_dtype(probs.shape[1]))
+        for limit in np.cumsum(truth(probs), axis=1)[:, :-1].T:
+            labels += uniform > limit
+        return labels
+
+    return draw
+
+
+def _events_of(cells: Cells, keys: Hashes) -> Draw:
+    """Return a function that draws numbers of events of cells (B, C) from what is true of these."""
+
+    def draw(truth: Callable[[Floats], Floats]) -> Floats:
+        p = truth(np.column_stack([1.0 - cells.mean, cells.mean]))[:, 1]
+        mean, variance = cells.counts * p, cells.counts * p * (1.0 - p)
+        return replace(cells, expected=mean, variance=variance).redrawn(keys)
+
+    return draw
+
+
+def _moved(probs: Floats, slope: float, shift: Floats | float = 0.0) -> Floats:
+    """Return the probabilities (n, m) with this slope of the log odds, and shifts of these."""
+    from caltest.numerics.softmax import softmax
+
+    return softmax(np.log(np.maximum(probs, LEAST_PROB)), slope, shift)
 
 
 def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Iterator[Detectable]:
