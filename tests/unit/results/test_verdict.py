@@ -108,6 +108,22 @@ def test_too_few_resamples_for_a_level_show_nothing():
     assert detectable(ct.test_calibration(CALIBRATED, level=0.02, **options))
 
 
+def test_detectable_errors_of_counted_rows_are_those_of_the_rows(monkeypatch):
+    """Numbers of events of cells are drawn in place of labels, from what is true of these."""
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.3, 2.0, 100_100)
+    y = rng.random(p.size) < p
+    result = ct.test_calibration(p, y, n_resamples=199, level=0.05, rng=1)
+    counted = detectable(result)
+    measure = type(result.evidence.measure)
+    monkeypatch.setattr(measure, "bind_counted", lambda *_: None)
+    rows = detectable(result)
+    assert [one.kind for one in counted] == ["gap", "slope"]
+    for one, other in zip(counted, rows, strict=True):
+        assert one.gap == pytest.approx(other.gap, rel=0.1, abs=1e-4)
+        assert one.size == pytest.approx(other.size, rel=0.1)
+
+
 def test_detectable_error_is_not_known_without_redrawn_labels():
     """Of an asymptotic null, and of a result without predictions."""
     asymptotic = ct.test_calibration(CALIBRATED, test="skce-linear", null="asymptotic", rng=1)
