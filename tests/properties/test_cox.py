@@ -20,9 +20,6 @@ from caltest.testing import strategies
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 
 
-CLASSES = st.integers(2, 4)
-
-
 @given(strategies.predictions())
 @settings.get_profile("some")
 def test_ratio_is_never_negative_nor_nan(data):

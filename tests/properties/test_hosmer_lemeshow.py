@@ -13,7 +13,6 @@ from caltest.units import RowUnits
 
 PREDICTIONS = strategies.predictions((1, 30), 2, weighted=False)
 
-PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
 MEASURES = st.sampled_from([HosmerLemeshow, PigeonHeyse])
 
 

@@ -1,7 +1,4 @@
-"""How often the laws of the calibration belt and the confidence band reject calibrated models.
-
-Rates at level 5 % are compared with binomial bands that hold with probability 99.9 % each.
-"""
+"""How often the laws of the calibration belt and the confidence band reject calibrated models."""
 
 import numpy as np
 import pytest

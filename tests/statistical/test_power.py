@@ -1,7 +1,4 @@
-"""Planned power and numbers of rows, against distributions that are known without simulation.
-
-Rejections are compared with binomial bands that hold with probability 99.9 % each.
-"""
+"""Planned power and numbers of rows, against distributions that are known without simulation."""
 
 import math
 from dataclasses import replace

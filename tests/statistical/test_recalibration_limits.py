@@ -1,8 +1,4 @@
-"""How often the chi^2 limits of the recalibration tests reject calibrated models.
-
-Rates at level 5 % over data sets of model M1 are compared with binomial bands that hold with
-probability 99.9 % each.
-"""
+"""How often the chi^2 limits of the recalibration tests reject calibrated models."""
 
 import warnings
 

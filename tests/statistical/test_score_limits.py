@@ -1,8 +1,4 @@
-"""How often the limit laws of the KS, Kuiper and Spiegelhalter tests reject calibrated models.
-
-Rates at level 5 % over 1,000 data sets of model M1 are compared with binomial bands that hold with
-probability 99.9 % each.
-"""
+"""How often the limit laws of the KS, Kuiper and Spiegelhalter tests reject calibrated models."""
 
 import numpy as np
 import pytest

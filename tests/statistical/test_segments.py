@@ -1,7 +1,4 @@
-"""How often the test of segments rejects: family-wise error, and power for a planted slice.
-
-Rates are compared with binomial bands that hold with probability 99.9 % each.
-"""
+"""How often the test of segments rejects: family-wise error, and power for a planted slice."""
 
 import numpy as np
 import pytest

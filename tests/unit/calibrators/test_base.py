@@ -1,7 +1,5 @@
 """What calibrators share: reading of inputs, names of classes, saving, the summary."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,6 @@ from sklearn.exceptions import DataConversionWarning
 
 from caltest import InvalidInput, Predictions
 from caltest.calibrators import (
-    BinaryCalibrator,
     Calibrator,
     EnsembleCalibrator,
     Identity,
@@ -18,11 +15,10 @@ from caltest.calibrators import (
     TemperatureScaling,
 )
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.output import REGISTRY, Saved, decode, encode
+from caltest.calibrators.output import Saved, decode, encode
 from caltest.errors import DegenerateDataWarning
 
 P = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5], [0.9, 0.1]])
-P3 = np.array([[0.2, 0.3, 0.5], [0.1, 0.8, 0.1], [0.4, 0.3, 0.3]])
 
 NAMES = {
     "codes": ([0, 1, 1, 0], [0, 1]),
@@ -65,40 +61,6 @@ def test_predictions_are_probabilities_with_labels():
     assert "held out" in str(calibrator.summary(predictions, n_resamples=9, rng=0))
     with pytest.raises(InvalidInput, match=r"y has no effect where X is a Predictions"):
         calibrator.summary(predictions, [0, 1, 1, 0])
-
-
-def test_names_of_columns_are_compared():
-    """Columns in another order are refused, as by scikit-learn."""
-    table = pd.DataFrame(P, columns=["no", "yes"])
-    calibrator = Identity().fit(table, [0, 1, 1, 0])
-    with pytest.raises(ValueError, match=r"Feature names must be in the same order"):
-        calibrator.predict_proba(table[["yes", "no"]])
-
-
-def test_logits_of_minus_infinity_are_probabilities_of_zero():
-    """In one dimension too, where log odds may be infinite."""
-    calibrator = Identity(from_logits=True).fit([-np.inf, 0.0, np.inf], [0, 1, 1])
-    probs = calibrator.predict_proba([-np.inf, 0.0, np.inf])
-    np.testing.assert_array_equal(probs, [[1, 0], [0.5, 0.5], [0, 1]])
-    probs = calibrator.predict_proba([[0.0, -np.inf], [-np.inf, 5.0]])
-    np.testing.assert_array_equal(probs, [[1, 0], [0, 1]])
-
-
-def test_calibrated_probabilities_are_clipped_to_one():
-    """A map may exceed 1 by rounding."""
-
-    class Exceeding(BinaryCalibrator):
-        key = "exceeding"
-        title = "A map that exceeds 1"
-
-        def _fit_event(self, inputs, event, weight):
-            pass
-
-        def _event(self, inputs):
-            return np.full(inputs.n, np.nextafter(1, 2))
-
-    probs = Exceeding().fit(P, [0, 1, 1, 0]).predict_proba(P)
-    assert (probs.min(), probs.max()) == (0, 1)
 
 
 def test_tags_say_what_a_calibrator_takes():
@@ -170,16 +132,6 @@ def test_encoding_keeps_a_value(value):
     again = decode(encode(value), Saved)
     assert repr(again) == repr(value)
     assert getattr(again, "dtype", None) == getattr(value, "dtype", None)
-
-
-def test_what_stands_inside_is_saved_as_an_option():
-    """With its own options; a splitter or a function is refused."""
-    inner = OneVsRest(TemperatureScaling(), n_jobs=2)
-    assert repr(decode(encode(inner), Saved)) == repr(inner)
-    calibrator = OneVsRest(Identity(), n_jobs=None).fit(P3, [2, 1, 0])
-    calibrator.n_jobs = object()
-    with pytest.raises(InvalidInput, match=r"an option that is saved must be a plain value; .*"):
-        calibrator.to_dict()
 
 
 BAD = {
@@ -280,13 +232,3 @@ def test_state_that_is_not_of_a_fitted_map_is_refused(changes, message):
     values["state"] = {} if changes is None else values["state"] | changes
     with pytest.raises(InvalidInput, match=message):
         BetaCalibrator.from_dict(values)
-
-
-def test_largest_penalty_leaves_the_temperature_alone():
-    """Its square would be no number."""
-    P, y = np.random.default_rng(1).dirichlet(np.ones(3), 30), np.arange(30) % 3
-    most = {"diagonal_lam": 1e308, "intercept_lam": 1e308}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)
-        fitted = REGISTRY["structured-vector"](**most).fit(P, y)
-    np.testing.assert_allclose(fitted.weights_, 1.0, atol=1e-9)

@@ -4,8 +4,6 @@ import pickle
 
 import joblib
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from scipy import sparse
@@ -40,32 +38,6 @@ X, Y = make_classification(
 X2, Y2 = X[Y < 2], Y[Y < 2]
 NAMES = np.array(["ant", "bee", "cat"])
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
-
-
-def test_calibrated_classifier_averages_pairs():
-    """A classifier per fold, and a map of its held-out predictions."""
-    splitter = KFold(3)
-    model = CalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=splitter).fit(X, Y)
-    probs = []
-    for train, test in splitter.split(X):
-        bayes = GaussianNB().fit(X[train], Y[train])
-        scaling = TemperatureScaling().fit(bayes.predict_proba(X[test]), Y[test])
-        probs.append(scaling.predict_proba(bayes.predict_proba(X)))
-    np.testing.assert_allclose(model.predict_proba(X), np.mean(probs, axis=0), rtol=1e-12)
-    assert len(model.estimators_) == len(model.calibrators_) == 3
-
-
-def test_calibrated_classifier_fits_one_map_to_cross_validated_predictions():
-    """With `ensemble=False`; the classifier is that of all rows."""
-    splitter = KFold(3, shuffle=True, random_state=0)
-    model = CalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=splitter, ensemble=False)
-    held_out = np.empty((150, 3))
-    for train, test in splitter.split(X):
-        held_out[test] = GaussianNB().fit(X[train], Y[train]).predict_proba(X[test])
-    scaling = TemperatureScaling().fit(held_out, Y)
-    expected = scaling.predict_proba(GaussianNB().fit(X, Y).predict_proba(X))
-    np.testing.assert_allclose(model.fit(X, Y).predict_proba(X), expected, rtol=1e-9)
-    assert len(model.estimators_) == 1
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -112,24 +84,6 @@ def test_isotonic_one_vs_rest_agrees_with_scikit_learn():
     ours = CalibratedClassifier(FrozenEstimator(bayes), IsotonicCalibrator()).fit(X, Y)
     assert isinstance(ours.calibrators_[0], OneVsRest)
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-9)
-
-
-def test_decision_function_is_taken_as_logits():
-    """Where there are no probabilities, and where the calibrator asks for logits."""
-    svc = SVC(random_state=0).fit(X, Y)
-    model = CalibratedClassifier(FrozenEstimator(svc), TemperatureScaling()).fit(X, Y)
-    expected = TemperatureScaling(from_logits=True).fit(svc.decision_function(X), Y)
-    np.testing.assert_array_equal(
-        model.predict_proba(X), expected.predict_proba(svc.decision_function(X))
-    )
-    asked = CalibratedClassifier(LogisticRegression(), Identity(from_logits=True), cv=2)
-    assert all(map_.from_logits for map_ in asked.fit(X, Y).calibrators_)
-    assert (
-        not CalibratedClassifier(LogisticRegression(), Identity())
-        .fit(X, Y)
-        .calibrators_[0]
-        .from_logits
-    )
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)], ids=repr)
@@ -203,32 +157,6 @@ def test_metadata_go_where_they_are_requested(asked):
             CalibratedClassifier(recorder, Identity()).set_fit_request(sample_weight=True),
         )
         assert pipeline.fit(X, Y, sample_weight=weight).predict(X).shape == (150,)
-
-
-def test_calibrator_requests_sample_weight_by_itself():
-    """A map at the end of a pipeline gets weights where it asks for them."""
-    probs = GaussianNB().fit(X, Y).predict_proba(X)
-    weight = np.linspace(0.1, 3, 150)
-    with sklearn.config_context(enable_metadata_routing=True):
-        scaling = TemperatureScaling().set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(Identity(), scaling)
-        pipeline[0].set_fit_request(sample_weight=False)
-        pipeline.fit(probs, Y, sample_weight=weight)
-    expected = TemperatureScaling().fit(probs, Y, sample_weight=weight)
-    np.testing.assert_allclose(pipeline.predict_proba(probs), expected.predict_proba(probs))
-
-
-@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
-def test_tables_name_the_features(table):
-    """Pandas and polars; labels may be text."""
-    columns = [f"x{j}" for j in range(6)]
-    frame = table(dict(zip(columns, X.T, strict=True)))
-    model = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(frame, NAMES[Y])
-    assert model.feature_names_in_.tolist() == columns
-    assert model.n_features_in_ == 6
-    expected = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, Y)
-    np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(X), rtol=1e-9)
-    assert set(model.predict(frame)) <= set(NAMES)
 
 
 def test_sparse_features_are_passed_on():

@@ -134,28 +134,6 @@ class TestPIT:
         assert found.levels_.cdf(data.pit) == pytest.approx(ranks / 41, rel=1e-12)
         assert found.transform(data).pit == pytest.approx(ranks / 41, rel=1e-12)
 
-    def test_weights_are_counts(self):
-        data, w = forecasts("gaussian", 30), np.random.default_rng(0).integers(1, 3, 30)
-        weighted = BetaPIT().fit(data._with(sample_weight=w / w.mean()))
-        counted = BetaPIT().fit(data.subset(np.repeat(np.arange(30), w)))
-        assert weighted.a_ == pytest.approx(counted.a_, rel=1e-8)
-
-    @pytest.mark.parametrize("calibrator", [BetaPIT(), IsotonicPIT()])
-    def test_law_is_that_of_a_fine_grid(self, calibrator):
-        """Mean, standard deviation and CRPS are sums over a grid; quantiles invert."""
-        data = forecasts("gaussian", 60)
-        law = calibrator.fit(data).transform(data).law
-        u = np.tile([1e-6, 0.1, 0.5, 0.77, 1 - 1e-6], (60, 1))
-        assert law.cdf(law.quantile(u)) == pytest.approx(u, rel=1e-9)
-        x = np.linspace(-60, 60, 600_001)
-        one, y = law.taken(np.array([3])), data.outcomes[3]
-        F = one.cdf(x[None])[0]
-        middle, mass = (x[1:] + x[:-1]) / 2, np.diff(F)
-        assert one.mean[0] == pytest.approx(mass @ middle, abs=2e-3)
-        assert one.sd[0] == pytest.approx(np.sqrt(mass @ (middle - mass @ middle) ** 2), rel=2e-3)
-        crps = np.trapezoid((F - (x >= y)) ** 2, x)
-        assert law.crps(data.outcomes)[3] == pytest.approx(crps, abs=2e-3)
-
     def test_counts_are_summed_up(self):
         law = ct.Forecasts([2.0], distribution=stats.poisson([3.0])).law
         found, x = law.recalibrated(stats.beta(0.6, 1.8)), np.arange(80.0)

@@ -53,11 +53,3 @@ def test_bandwidth_has_the_least_leave_one_out_log_loss(m):
     grid = np.logspace(-5, 1, 19)
     best = grid[np.argmin([loss(b) for b in grid])]
     assert KernelCalibrator().fit(*data_of(m, n=15)).bandwidth_ == pytest.approx(best)
-
-
-def test_prediction_far_from_all_rows_stays_as_it_is():
-    calibrator = KernelCalibrator(bandwidth=1e-4).fit([0.1, 0.11, 0.12], [0, 1, 0])
-    assert calibrator.predict_proba([0.7])[0, 1] == pytest.approx(0.7)
-    assert calibrator.predict_proba([0.11])[0, 1] > 0.9
-    without = KernelCalibrator(bandwidth=1e-4, prior=0).fit([0.1, 0.11, 0.12], [0, 1, 0])
-    assert without.predict_proba([0.7])[0, 1] < 1e-6  # that of the nearest row

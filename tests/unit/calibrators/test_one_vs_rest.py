@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
 from caltest.calibrators import (
     BinaryCalibrator,
-    EnsembleCalibrator,
     HistogramBinning,
     Identity,
     IsotonicCalibrator,
@@ -71,16 +69,6 @@ def test_one_vs_rest_keeps_a_row_whose_maps_are_all_zero():
     np.testing.assert_array_equal(calibrator.predict_proba(probs)[1], [1, 0, 0])
 
 
-def test_one_vs_rest_keeps_a_class_that_no_label_is():
-    """With a warning; the others are fitted."""
-    probs, y = data_of(4)
-    with pytest.warns(DegenerateDataWarning, match=r"no label is 2, 3: such a class keeps"):
-        calibrator = OneVsRest(IsotonicCalibrator()).fit(probs, y % 2)
-    assert calibrator.calibrators_[2:] == [None, None]
-    np.testing.assert_array_equal(calibrator.maps(probs)[:, 2:], probs[:, 2:])
-    assert (calibrator.maps(probs)[:, :2] != probs[:, :2]).any()
-
-
 def test_one_vs_rest_of_one_class_changes_nothing():
     """A class whose rows all have weight 0 is one without labels."""
     probs, _ = data_of(3)
@@ -140,33 +128,3 @@ def test_one_vs_rest_warns_with_the_names_of_classes(n_jobs):
     with pytest.warns(DegenerateDataWarning, match=r"map of 'cat': the scores separate") as caught:
         OneVsRest(PlattScaling(), n_jobs=n_jobs).fit(probs, names)
     assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_each_class_may_search_its_own_number_of_bins():
-    """By the least log loss of held-out rows of each class, computed here; JSON keeps the map."""
-    probs, labels = data_of(3, n=400, seed=3)
-    pairs = list(KFold(4).split(probs))
-    search = EnsembleCalibrator(HistogramBinning(), param_grid={"bins": [2, 6, 20]}, cv=pairs)
-    fitted = OneVsRest(search).fit(probs, labels)
-    columns = []
-    for k, own in enumerate(fitted.calibrators_):
-        losses, maps = [], []
-        for bins in (2, 6, 20):
-            at = np.ceil(bins * probs[:, k]).clip(1).astype(int) - 1
-            event, folds, loss = labels == k, [], []
-            for train, test in pairs:
-                count = np.bincount(at[train], minlength=bins)
-                value = np.bincount(at[train], event[train], bins) / np.maximum(count, 1)
-                value = np.where(count > 0, value, (np.arange(bins) + 0.5) / bins)
-                p = np.where(event, value[at], 1 - value[at])[test]
-                loss.append(-np.log(np.maximum(p, 2**-52)).mean())
-                folds.append(value[at])
-            losses.append(np.mean(loss))
-            maps.append(np.mean(folds, axis=0))
-        best = int(np.argmin(losses))
-        assert own.best_params_ == {"bins": (2, 6, 20)[best]}
-        columns.append(maps[best])
-    expected = normalize(np.transpose(columns), norm="l1")
-    np.testing.assert_allclose(fitted.predict_proba(probs), expected, atol=1e-12)
-    again = OneVsRest.from_json(fitted.to_json())
-    np.testing.assert_array_equal(again.predict_proba(probs), fitted.predict_proba(probs))

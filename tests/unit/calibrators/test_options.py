@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.naive_bayes import GaussianNB
 
 from caltest import InvalidInput, calibrators
 from caltest.calibrators import (
-    CalibratedClassifier,
     EnsembleCalibrator,
-    Identity,
     MatrixScaling,
     TemperatureScaling,
 )
@@ -131,15 +128,3 @@ def test_rank_beyond_the_classes_is_refused(mode, message):
 def test_bad_grid_is_refused(grid, message):
     with pytest.raises(InvalidInput, match=message):
         EnsembleCalibrator(MatrixScaling(), param_grid=grid).fit(FOUR, CLASS)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ensemble": "yes"}, r"ensemble must be True or False; got 'yes'"),
-        ({"cv": "pre-fit"}, r"cv must be one of 'prefit'; got 'pre-fit'"),
-    ],
-)
-def test_illegal_option_of_a_calibrated_classifier_is_refused(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        CalibratedClassifier(GaussianNB(), Identity(), **options).fit(FOUR, CLASS)

@@ -14,7 +14,6 @@ from caltest.checks import check_design, check_light_bounds, check_optional_inte
 from caltest.htests.master_scale import check_counts, check_default_rates, check_grades
 from caltest.lenses.classes import check_classes_of_groups, check_grouping, check_rank
 from caltest.measures.binning import check_power
-from caltest.measures.bins.ece import ECE
 from caltest.measures.grades.grade import check_correlation
 from caltest.measures.isotonic.confidence_band import check_digits
 from caltest.measures.kernel.cme import check_locations, check_points
@@ -32,13 +31,6 @@ def test_argument_that_may_be_missing():
         check_optional_integer(0, "max_bins")
     assert check_digits(None) is None
     assert check_digits(3) == 3
-
-
-def test_distance_is_a_name_or_a_function():
-    assert ECE(distance="tv").distance == "tv"
-    assert ECE(distance=max).distance is max
-    with pytest.raises(InvalidInput, match="did you mean 'cityblock'"):
-        ECE(distance="city-block")
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, np.float64(3), math.inf])
@@ -71,13 +63,6 @@ def test_belt_takes_degrees_up_to_four(max_degree):
 def test_belt_refuses_options(options, message):
     with pytest.raises(InvalidInput, match=f"^{message}; pass "):
         CalibrationBelt(**dict(zip(NAMES, options, strict=True)))
-
-
-def test_levels_are_sorted():
-    """A number, a list or an array."""
-    assert check_levels(0.9) == (0.9,)
-    assert check_levels([0.95, 0.8]) == (0.8, 0.95)
-    assert check_levels(np.array([0.95, 0.8])) == (0.8, 0.95)
 
 
 @pytest.mark.parametrize("levels", [(), "0.95", (0.8, 95), None])

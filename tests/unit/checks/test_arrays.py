@@ -78,11 +78,3 @@ def test_read_only_locks_in_place():
     assert read_only(array) is array
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
-
-
-def test_array_in_a_cell_is_no_number():
-    """It is not asked whether it is missing."""
-    items = np.empty(2, dtype=object)
-    items[:] = [0.5, np.array([0.5, np.nan])]
-    with pytest.raises(InvalidInput, match="must be numbers"):
-        as_numbers(items, "probs")

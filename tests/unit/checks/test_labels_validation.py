@@ -68,13 +68,6 @@ def test_check_labels_follows_the_classes_given(labels, classes):
     assert names.tolist() == list(classes)
 
 
-def test_check_labels_follows_the_order_of_the_classes():
-    """Classes need not be sorted: the columns stand in their order."""
-    codes, names = check_labels(["a", "b", "c"], 3, 3, classes=["c", "a", "b"])
-    assert codes.tolist() == [1, 2, 0]
-    assert names.tolist() == ["c", "a", "b"]
-
-
 def test_check_labels_looks_at_every_block():
     """Long labels are checked and copied in blocks; the message names the row of all labels."""
     labels = np.tile([0, 1], 20_000)
@@ -127,22 +120,6 @@ def test_labels_from_one_without_the_last_class_are_an_error(m, take):
     match = rf"numbered from 0.*classes=range\(1, {m + 1}\), or classes=range\(0, {m}\)"
     with pytest.raises(InvalidInput, match=match):
         take(probs, labels)
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_classes_say_where_labels_are_numbered_from():
-    """Labels 1, 2 are the second class and the third where it is 0, though no row has it."""
-    probs, labels = one_based()
-    named = Predictions(probs, labels, classes=range(1, 5))
-    assert (named.probs.argmax(axis=1) == named.labels).all()
-    assert Predictions(probs, labels, classes=range(4)).labels.min() == 1
-    fitted = Identity(classes=range(1, 5)).fit(probs, labels)
-    assert (fitted.predict(probs) == labels).all()
-    assert Identity(classes=range(4)).fit(probs, labels).classes_.tolist() == [0, 1, 2, 3]
-    assert Predictions(np.roll(probs, 1, axis=1), labels).labels.min() == 1
-    assert Predictions(np.full((300, 4), 0.25), labels).labels.min() == 1
-    assert Predictions(probs[:10], labels[:10]).labels.min() == 1
-    assert Predictions([0.1] * 50, [1] * 50).labels.min() == 1
 
 
 def test_class_is_found_by_its_name_before_its_code():

@@ -6,7 +6,6 @@ import pytest
 
 from caltest.checks import (
     check_choice,
-    check_generator,
     check_groups,
     check_integer,
     check_level,
@@ -14,7 +13,6 @@ from caltest.checks import (
     check_positive,
     check_rows,
     check_seed,
-    check_unused,
     check_weights,
 )
 from caltest.errors import InvalidInput
@@ -130,19 +128,6 @@ def test_check_rows_takes_masks_slices_and_indices(rows):
     assert np.arange(3)[check_rows(rows, 3)].tolist() == [0, 2]
 
 
-def test_check_seed_gives_a_number_that_repeats():
-    """An integer itself, that of a generator or of a SeedSequence, or a fresh one."""
-    assert check_seed(20) == check_seed(np.int64(20)) == 20
-    assert check_seed(2**80) == 2**80
-    first, second = np.random.default_rng(1), np.random.default_rng(1)
-    assert check_seed(first) == check_seed(second)
-    assert check_seed(first) != check_seed(np.random.default_rng(1))
-    assert check_seed(np.random.SeedSequence(3)) == check_seed(np.random.SeedSequence(3))
-    seeds = {check_seed(None) for _ in range(5)}
-    assert len(seeds) == 5
-    assert all(0 <= seed < 2**32 for seed in seeds)
-
-
 @pytest.mark.parametrize("rng", [-1, 1.5, "1", True, np.random])
 def test_check_seed_refuses_the_rest(rng):
     """Negative numbers, text, booleans and the global random state are no seeds."""
@@ -150,22 +135,8 @@ def test_check_seed_refuses_the_rest(rng):
         check_seed(rng)
 
 
-def test_check_generator_keeps_a_generator():
-    """A generator is advanced, not copied; a seed makes one."""
-    rng = np.random.default_rng(1)
-    assert check_generator(rng) is rng
-    assert check_generator(5).random() == np.random.default_rng(5).random()
-
-
 def test_check_pair_lets_one_hot_labels_and_one_column_of_text_pass():
     """A vector of texts with one-hot labels is (X, y), not swapped."""
     texts, labels = np.array(["one", "two"]), np.eye(2)
     assert check_pair((texts, labels)) == (texts, labels)
     assert check_pair((texts, labels[:, 1:]))[0] is texts
-
-
-def test_check_unused_lets_none_pass():
-    """An option that was not given is no error; one that was is named."""
-    check_unused("here", label=None)
-    with pytest.raises(InvalidInput, match="label has no effect here; got 'y'; leave it out"):
-        check_unused("here", probs=None, label="y")

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import caltest as ct
-from caltest.checks import suspicions
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(2, 3, 400)
@@ -24,18 +23,6 @@ def told(call):
         call()
     assert all(one.category is ct.SuspectInputWarning for one in caught)
     return [str(one.message) for one in caught]
-
-
-def test_other_event_is_named_with_the_remedy():
-    (message,) = told(lambda: ct.Predictions(P, Y))
-    assert message.startswith("probs are read as P(good), and fit the labels far better as P(bad)")
-    assert message.endswith("pass classes=['good', 'bad'], the event last, or 1 - probs")
-    assert told(lambda: ct.Predictions(P, Y, classes=["good", "bad"])) == []
-    assert told(lambda: ct.Predictions(1 - P, Y)) == []
-    data = ct.Predictions(P, Y, classes=["good", "bad"])
-    result = ct.test_calibration(data, test="brier", rng=1, n_resamples=99)
-    assert "data:  arrays, event: bad (n = 400" in str(result)
-    assert "data: arrays, event: bad (n = 400" in str(result.verdict())
 
 
 @pytest.mark.parametrize("moved", [[1, 0, 2, 3, 4], [4, 0, 1, 2, 3], [0, 1, 4, 2, 3]])
@@ -69,13 +56,6 @@ def test_order_is_doubted_where_it_is_wrong_and_nowhere_else(m):
     assert (right, moved) == (0, 100)
 
 
-def test_predictions_without_a_relation_to_the_labels_are_in_order():
-    """Constant ones, and those that are only far off on average."""
-    rare = (RNG.random(400) < 0.05).astype(int)
-    assert told(lambda: ct.Predictions(np.full(400, 0.9), rare)) == []
-    assert told(lambda: ct.Predictions(RNG.beta(9, 1, 400), rare)) == []
-
-
 def test_predicted_labels_are_recognised():
     """In one column and as one-hot rows; not in a handful of rows."""
     hard = (P > 0.5).astype(float)
@@ -83,26 +63,6 @@ def test_predicted_labels_are_recognised():
         (message,) = told(lambda probs=probs: ct.Predictions(probs, EVENT))
         assert "pass those of predict_proba, not of predict" in message
     assert told(lambda: ct.Predictions([0.0, 1.0, 1.0], [0, 1, 0])) == []
-
-
-def test_rows_that_were_trained_on_are_recognised():
-    """All right, where chance does not explain it; sure predictions may well be right."""
-    (message,) = told(lambda: ct.Predictions(Q, Q.argmax(axis=1)))
-    assert "right in all 400 rows, as in rows that a model was trained on" in message
-    sure = np.where(EVENT, 0.9999, 0.0001)
-    assert told(lambda: ct.Predictions(sure, EVENT)) == []
-    assert told(lambda: ct.Predictions(np.full(400, 0.01), np.zeros(400, int))) == []
-
-
-@pytest.mark.parametrize("from_logits", [True, False])
-def test_second_softmax_is_recognised(from_logits):
-    """Rows on the simplex are no logits; logits that happen to lie in [0, 1] may be."""
-    data = {"labels": CODES[:50], "from_logits": from_logits}
-    assert len(told(lambda: ct.Predictions(Q[:50], **data))) == from_logits
-    if from_logits:
-        assert told(lambda: ct.Predictions(np.log(Q[:50]), **data)) == []
-        assert told(lambda: ct.Predictions(0.5 * Q[:50], **data)) == []
-        assert told(lambda: suspicions.suspect_logits(np.full((60, 3), 1e308))) == []
 
 
 def test_log_odds_in_the_unit_interval_are_recognised():

@@ -123,26 +123,6 @@ def test_classifier_far_from_the_data_gives_the_shares_of_the_classes():
     assert (np.diff(probs[0]) > 0).all()
 
 
-def test_zero_prior_mean_is_the_regression_of_the_paper_on_uncentred_targets():
-    """Equation 5 and the posterior of a zero-mean Gaussian process, by NumPy."""
-    alpha = 0.02
-    model = DirichletGPClassifier(alpha=alpha, prior_mean="zero").fit(X, Y)
-    away = model.predict_proba([[1e6, 1e6]])
-    np.testing.assert_allclose(away, 1 / 3, atol=1e-3)
-    some = X[:7] + 0.1
-
-    def kernel(a, b):
-        squares = ((a[:, None] - b) ** 2).sum(axis=2)
-        return model.variance_ * np.exp(-squares / (2 * model.length_scale_[0] ** 2))
-
-    for k in range(3):
-        parameter = alpha + (k == Y)
-        noise = np.log(1 / parameter + 1)
-        target = np.log(parameter) - noise / 2
-        mean = kernel(some, X) @ np.linalg.solve(kernel(X, X) + np.diag(noise), target)
-        np.testing.assert_allclose(model.predict_latent(some)[0][:, k], mean, rtol=1e-6)
-
-
 def test_summary_has_its_lines():
     """Kernel, hyper-parameters, bound, n, M and time."""
     features, labels = load_iris(return_X_y=True)

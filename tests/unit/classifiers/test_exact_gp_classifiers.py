@@ -1,7 +1,5 @@
 """Exact regressions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -33,15 +31,3 @@ def test_collapsed_bound_with_all_inputs_inducing_is_exact(targets, monkeypatch)
     assert bound.log_noise == pytest.approx(exact.log_noise, rel=1e-6)
     assert bound.kernel.log_variance == pytest.approx(exact.kernel.log_variance, rel=1e-6)
     np.testing.assert_allclose(bound.kernel.log_scales, exact.kernel.log_scales, rtol=1e-6)
-
-
-def test_noise_that_is_the_same_gives_the_same_either_way():
-    """One root for all classes, or one for each."""
-    targets = TARGETS[1]
-    other = replace(targets, noise_on=targets.noise_on * (1 + 1e-13))
-    one, each = (ROWS.evidence(own, RBFParameters(1.5, np.ones(2))) for own in (targets, other))
-    assert targets.same_noise
-    assert not other.same_noise
-    assert one.value == pytest.approx(each.value, rel=1e-11)
-    assert one.log_noise == pytest.approx(each.log_noise, rel=1e-10)
-    np.testing.assert_allclose(one.kernel.log_scales, each.kernel.log_scales, rtol=1e-10)

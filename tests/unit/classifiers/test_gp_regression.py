@@ -14,16 +14,6 @@ from caltest.measures import log_loss
 X, Y = make_blobs(300, centers=3, cluster_std=4, random_state=1)
 
 
-def test_probabilities_are_posterior_means_cut_off_at_zero():
-    """And divided by their sum, as in the authors' code."""
-    model = GPRegressionClassifier().fit(X, Y)
-    mean, _ = model.predict_latent(X)
-    np.testing.assert_allclose(mean.sum(axis=1), 1, rtol=1e-6)
-    expected = np.maximum(mean, 0)
-    expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("m", [2, 3])
 def test_platt_scaling_is_a_sigmoid_of_the_posterior_mean(m):
     """Of the second of two classes, or of each, divided by the sum."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caltest.classifiers import rbf as inducing
-from caltest.classifiers.rbf import distinct, inducing_points
+from caltest.classifiers.rbf import inducing_points
 
 X = np.random.default_rng(0).normal(size=(200, 2))
 
@@ -41,11 +41,3 @@ def test_kmeans_looks_at_some_of_the_rows(monkeypatch):
     monkeypatch.setattr(inducing, "ROWS", 50)
     assert points(X, 20, "k-means").shape == (20, 2)
     assert len(points(X, 100, "k-means")) == 100
-
-
-def test_first_distinct_rows_are_taken_in_order():
-    """The first of several that are the same."""
-    rows = np.array([[1.0], [1.0], [0.0], [1.0], [2.0], [3.0]])
-    order = np.arange(6)
-    np.testing.assert_array_equal(distinct(rows, order, 3), [[1], [0], [2]])
-    np.testing.assert_array_equal(distinct(np.ones((9, 1)), np.arange(9), 3), [[1]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from caltest.classifiers.regressions import label_targets, pseudo_targets
+from caltest.classifiers.regressions import pseudo_targets
 
 pytestmark = pytest.mark.loops
 
@@ -30,12 +30,3 @@ def test_targets_have_the_means_of_the_labels():
     targets = pseudo_targets(0.01, np.array([10, 10, 10]))
     codes = np.repeat(np.arange(3), 10)
     assert targets.of(codes)[0].mean() == pytest.approx(0, abs=1e-12)
-
-
-def test_labels_are_centred_and_share_the_noise():
-    targets = label_targets(0.1, COUNTS)
-    codes = np.repeat(np.arange(3), COUNTS)
-    values, noise = targets.of(codes)
-    np.testing.assert_allclose(values, np.eye(3)[codes] - COUNTS / 50)
-    np.testing.assert_array_equal(noise, 0.1)
-    assert targets.same_noise

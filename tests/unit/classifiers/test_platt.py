@@ -6,7 +6,6 @@ from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from caltest.classifiers.base import fit_sigmoid, fit_sigmoids, normalised
@@ -27,30 +26,6 @@ def test_sigmoids_are_those_of_scikit_learn():
     np.testing.assert_allclose(found(scores).sum(axis=1), 1)
     found = normalised(np.array([[0.0, 0.0], [1.0, 3.0]]))
     np.testing.assert_array_equal(found, [[0.5, 0.5], [0.25, 0.75]])
-
-
-def test_sigmoid_is_the_logistic_regression_on_platts_targets():
-    """Each row counts twice, once for each label, with the target as its weight."""
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=200)
-    event = rng.random(200) < expit(2 * scores - 1)
-    slope, intercept = fit_sigmoid(scores, event)
-    target = np.where(event, (event.sum() + 1) / (event.sum() + 2), 1 / ((~event).sum() + 2))
-    model = LogisticRegression(C=np.inf, tol=1e-10)
-    model.fit(
-        np.tile(scores, 2)[:, None],
-        np.repeat([1, 0], 200),
-        sample_weight=np.concatenate([target, 1 - target]),
-    )
-    assert slope == pytest.approx(model.coef_[0, 0], rel=1e-5)
-    assert intercept == pytest.approx(model.intercept_[0], rel=1e-5)
-
-
-def test_sigmoid_of_separable_scores_is_finite():
-    """Platt's targets are neither 0 nor 1."""
-    slope, intercept = fit_sigmoid(np.linspace(-1, 1, 20), np.arange(20) >= 10)
-    assert 0 < slope < 1000
-    assert abs(intercept) < 1
 
 
 @pytest.mark.parametrize("event", [np.zeros(9, bool), np.arange(9) < 3, np.ones(9, bool)])

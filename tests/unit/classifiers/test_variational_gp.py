@@ -18,10 +18,8 @@ from caltest.classifiers.variational_gp import (
     antithetic,
     ascend,
     bernoulli,
-    carried,
     gradient,
     hermite,
-    moments,
     prior,
     softmax,
     start,
@@ -105,19 +103,6 @@ def test_blocks_of_rows_give_the_same(latents, monkeypatch):
     np.testing.assert_allclose(blocks.log_scales, whole.log_scales, rtol=1e-9)
 
 
-@both_likelihoods
-def test_moments_are_those_of_full_products(latents):
-    """Triangular products in place of full ones."""
-    data, q = labelled(latents), some_q(latents)
-    known = prior(data, KERNEL)
-    (A,) = known.projections
-    mean, variance = moments(A, VARIANCE, q)
-    for k, (m, C) in enumerate(zip(q.m, q.C, strict=True)):
-        full = VARIANCE - np.diag(A.T @ (np.eye(8) - C @ C.T) @ A)
-        np.testing.assert_allclose(mean[k], m @ A, rtol=1e-12)
-        np.testing.assert_allclose(variance[k], full, rtol=1e-9)
-
-
 def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
     """Conjugate gradients beside the dense matrix of all latent functions."""
     monkeypatch.setattr(label_bound, "RESIDUE", 1e-12)
@@ -175,14 +160,6 @@ def test_bound_is_just_below_the_evidence(latents):
     evidence = np.log(np.exp(chosen).mean())
     best, _ = ascend(known, start(latents, 5))
     assert evidence - 0.3 < best < evidence
-
-
-def test_carried_q_has_the_same_means_of_the_inducing_variables():
-    """L m is the same under another kernel."""
-    data, q = labelled(3), some_q(3)
-    old, new = prior(data, KERNEL), prior(data, RBFParameters(3.0, np.ones(2)))
-    moved = carried(q, old, new)
-    np.testing.assert_allclose(moved.m @ new.L.T, q.m @ old.L.T, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (2.0, 4.0), (-1.0, 0.01)])

@@ -13,7 +13,7 @@ import typer
 
 import caltest as package
 from caltest.cli import _Later, app, main
-from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
+from caltest.errors import DegenerateDataWarning
 
 
 def test_version_is_that_of_the_package(caltest):
@@ -51,17 +51,6 @@ def test_usage_error_is_one_line(refused, arguments, message):
     assert message in refused(*arguments)
 
 
-@pytest.mark.parametrize("error", [InvalidInput, NotApplicable])
-def test_error_of_the_user_is_one_line(caltest, monkeypatch, error):
-    """What the package raises about its input exits with 2 and no traceback."""
-
-    def fail(*_arguments, **_options):
-        raise error("first line\n  second line")
-
-    monkeypatch.setattr(app, "app", fail)
-    assert caltest("list") == (2, "", "caltest: first line second line\n")
-
-
 def test_error_of_the_system_is_one_line(caltest, predictions_csv):
     """A file that cannot be written exits with 2 and names the file."""
     arguments = ("--label", "y", "--n-resamples", "9", "-o", "/dev/full")
@@ -87,18 +76,6 @@ def test_exception_is_one_line_and_a_status_of_its_own(caltest, monkeypatch, err
     assert finished.err.strip().count("\n") == 0
     monkeypatch.setenv("CALTEST_TRACEBACK", "1")
     assert "Traceback (most recent call last)" in caltest("list").err
-
-
-def test_status_of_a_rejection_needs_fail(caltest, monkeypatch):
-    """Another's exit status 1, as of completion for an unknown shell, is bad input here."""
-
-    def stop(*_arguments, **_options):
-        raise SystemExit(1)
-
-    monkeypatch.setattr(app, "app", stop)
-    assert caltest("list").status == 2
-    monkeypatch.setattr(app, "app", lambda *_arguments, **_options: 1)
-    assert (caltest("list").status, caltest("list", "--fail").status) == (2, 1)
 
 
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")

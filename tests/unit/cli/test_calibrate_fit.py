@@ -54,18 +54,6 @@ def test_map_is_that_of_python(caltest, predictions_csv, tmp_path):
     assert finished.out.endswith("Out of fold: not tested, 8 rows are fewer than 10.\n")
 
 
-def test_map_says_what_it_was_fitted_on(caltest, predictions_csv):
-    """File, rows, columns, classes and version, and no time of day."""
-    finished = caltest("calibrate", "fit", predictions_csv, *fit("--method", "temperature", "-q"))
-    saved = json.loads(finished.out)
-    assert saved["schema"] == "caltest/calibration-map/1"
-    assert saved["classes"] == ["ant", "bee", "cat"]
-    data = saved["data"]
-    assert (data["source"], data["n"], data["label"]) == ("predictions.csv", 8, "y")
-    assert data["columns"] == ["p_ant", "p_bee", "p_cat"]
-    assert finished.err == ""
-
-
 def test_same_file_gives_the_same_map(caltest, logits_csv):
     """Folds are drawn from the seed, whose default is fixed; threads leave no trace."""
     words = ("calibrate", "fit", logits_csv, "--logits", "--probs", "z_")
@@ -119,19 +107,6 @@ def test_summary_leaves_standard_output_to_the_map(caltest, wrong_csv):
     assert json.loads(finished.out)["calibrator"] == "beta"
     assert "Beta calibration" in finished.err
     assert "log loss" in finished.err
-
-
-def test_weights_count(caltest, tmp_path):
-    """Rows of weight 0 are as good as absent."""
-    rows = ["a,0.7,0.3", "b,0.2,0.8", "a,0.4,0.6", "b,0.6,0.4", "a,0.9,0.1", "b,0.5,0.5"]
-    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
-    whole.write_text("y,p_a,p_b,w\n" + "\n".join(f"{row},{k > 1:d}" for k, row in enumerate(rows)))
-    part.write_text("y,p_a,p_b\n" + "\n".join(rows[2:]))
-    maps = []
-    for path, more in ((whole, ("--weight", "w")), (part, ())):
-        finished = caltest("calibrate", "fit", path, *fit("--method", "temperature", "-q", *more))
-        maps.append(json.loads(finished.out)["state"]["temperature_"])
-    assert maps[0] == pytest.approx(maps[1], rel=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")

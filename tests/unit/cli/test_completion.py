@@ -2,9 +2,8 @@
 
 import pytest
 
-from caltest import calibrators, htests, lenses, nulls
-from caltest.checks.options import CORRECTIONS
-from caltest.cli import completion, options
+from caltest import calibrators, htests, nulls
+from caltest.cli import completion
 from caltest.cli.app import run
 
 
@@ -34,13 +33,6 @@ def complete(capsys, monkeypatch):
 def test_keys_read_off_the_sources_are_those_of_the_registry(kind, registry):
     """What is not imported is not left out either."""
     assert completion.keys(kind) == sorted(registry)
-
-
-def test_lenses_and_corrections_are_those_there_are():
-    """Lenses with a blank are offered filled in; the corrections are those of the tables."""
-    for lens in completion.LENSES:
-        assert lenses.resolve_lens(lens)
-    assert options.CORRECTIONS == CORRECTIONS
 
 
 @pytest.mark.parametrize(

@@ -93,15 +93,3 @@ def test_input_is_not_written_over(refused, predictions_csv, command):
         command, predictions_csv, *QUICK, "-o", predictions_csv
     )
     assert predictions_csv.read_bytes() == before
-
-
-def test_weight_is_a_column(caltest, tmp_path):
-    """Weights reach the test: rows of weight 0 do not count."""
-    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
-    rows = ["a,0.7,0.3", "b,0.2,0.8", "a,0.4,0.6", "b,0.6,0.4", "a,0.9,0.1", "b,0.5,0.5"]
-    whole.write_text("y,p_a,p_b,w\n" + "\n".join(f"{row},{k > 1:d}" for k, row in enumerate(rows)))
-    part.write_text("y,p_a,p_b\n" + "\n".join(rows[2:]))
-    more = ("--test", "brier", "--format", "json")
-    weighted = json.loads(caltest("test", whole, *QUICK, "--weight", "w", *more).out)
-    alone = json.loads(caltest("test", part, *QUICK, *more).out)
-    assert weighted["estimate"] == pytest.approx(alone["estimate"])

@@ -10,15 +10,6 @@ import pytest
 from caltest.cli import options
 
 
-def test_keys_are_split_at_commas_outside_of_brackets():
-    """Blanks and empty names are dropped; options may be repeated."""
-    assert options.split("a, b,,c") == ["a", "b", "c"]
-    assert options.split(None) is None
-    assert options.split("strong,classwise[b,c],top-2") == ["strong", "classwise[b,c]", "top-2"]
-    assert options.split_keys(["a", "b,c"], "strong") == ["a", "b", "c"]
-    assert options.split_keys([], "strong") == options.split_keys(None, "strong") == ["strong"]
-
-
 @pytest.mark.parametrize(
     ("value", "parsed"), [(None, None), ("p_", "p_"), ("a,b", ["a", "b"]), ("a b", "a b")]
 )

@@ -32,13 +32,6 @@ def test_value_is_read_from_text(text, value):
     assert (read, type(read)) == (value, type(value))
 
 
-def test_dots_lead_into_objects():
-    """What belongs to an object stands beside it; hyphens are underscores."""
-    parsed = settings.parse(["min-size=5", "kernel=gaussian", "kernel.metric=tv"])
-    assert parsed == {"min_size": {"": 5}, "kernel": {"": "gaussian", "metric": "tv"}}
-    assert settings.parse(None) == {}
-
-
 def test_kernel_is_built_from_its_key():
     """A key with options, options of the default kernel, and none."""
     for texts, kernel in (

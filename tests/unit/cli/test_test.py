@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 from xml.dom import minidom
 
 import numpy as np
@@ -10,7 +9,6 @@ import polars as pl
 import pytest
 
 import caltest as package
-from caltest.errors import DegenerateDataWarning
 
 QUICK = ("--label", "y", "--n-resamples", "19", "--seed", "1")
 
@@ -21,22 +19,6 @@ def test_result_is_that_of_python(caltest, predictions_csv):
     expected = package.test_calibration(None, predictions, n_resamples=19, rng=1)
     finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_")
     assert finished == (0, str(expected), "")
-
-
-def test_probs_may_be_names(caltest, predictions_csv):
-    """A prefix and the names of its columns give the same result."""
-    by_prefix = caltest("test", predictions_csv, *QUICK, "--probs", "p_")
-    by_names = caltest("test", predictions_csv, *QUICK, "--probs", "p_ant,p_bee,p_cat")
-    assert by_names == by_prefix
-
-
-def test_several_lenses_make_a_table(caltest, predictions_csv):
-    """--lens is repeatable, takes commas, and families give a row for each class."""
-    arguments = ("--lens", "strong,confidence", "--lens", "classwise", "--format", "json")
-    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", *arguments)
-    lenses = [row["lens"] for row in json.loads(finished.out)["rows"]]
-    classwise = [f"classwise[{name}]" for name in ("ant", "bee", "cat")]
-    assert lenses == ["strong", "confidence", *classwise]
 
 
 def test_by_tests_each_group(caltest, predictions_csv):
@@ -157,14 +139,6 @@ def test_verdict_says_the_seed_that_was_drawn(caltest, wrong_csv):
     assert (again.status, again.out, again.err) == (first.status, first.out, "")
 
 
-def test_no_rejection_does_not_fail(caltest, predictions_csv):
-    """Status 0 where calibration is not rejected."""
-    arguments = ("--probs", "p_", "--level", "0.05", "--fail")
-    finished = caltest("test", predictions_csv, *QUICK, *arguments)
-    assert finished.status == 0
-    assert "not rejected" in finished.out
-
-
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_rejection_of_a_table_is_by_adjusted_pvalues(caltest, wrong_csv):
     """Two p-values of 1/20 reject at 0.05 by themselves and not after Bonferroni."""
@@ -192,22 +166,6 @@ def test_logits_and_renormalize_are_passed_on(caltest, tmp_path):
         refused = caltest("test", path, *QUICK)
         assert (refused.status, refused.err.count("\n")) == (2, 1)
         assert caltest("test", path, *QUICK, option).status == 0
-
-
-def test_quiet_silences_warnings(caltest, predictions_csv, monkeypatch, make_test):
-    """A warning is one line on stderr, and none with --quiet."""
-
-    def warn(*_arguments, **_options):
-        warnings.warn("a warning", DegenerateDataWarning, stacklevel=1)
-        return make_test()
-
-    monkeypatch.setattr(package, "test_calibration", warn, raising=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        loud = caltest("test", predictions_csv, *QUICK)
-        quiet = caltest("test", predictions_csv, *QUICK, "--quiet")
-    assert loud.err == "caltest: warning: a warning\n"
-    assert (quiet.err, quiet.out) == ("", loud.out)
 
 
 @pytest.mark.parametrize("option", ["--n-resamples", "--resamples"])

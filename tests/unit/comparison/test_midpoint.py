@@ -1,7 +1,5 @@
 """The test of a difference of scores by labels redrawn from a model between two."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -60,25 +58,6 @@ def test_models_that_are_right_in_their_own_rows_have_the_same_score_on_the_whol
 def mixture(first, second, t):
     """Return the probabilities at a place between two models."""
     return (1 - t)[:, None] * first + t[:, None] * second
-
-
-def test_redrawn_pvalue_is_that_of_all_labels():
-    """Eight rows of two classes have 256 label vectors; the largest p of three hypotheses."""
-    rng = np.random.default_rng(3)
-    a, b = rng.uniform(0.05, 0.6, (2, 8))
-    labels = np.array([0, 1, 0, 0, 1, 0, 0, 0])
-    models = [Predictions(q, labels) for q in (a, b)]
-    score = SCORES["log-loss"]
-    table = score.of_classes(models[0].probs) - score.of_classes(models[1].probs)
-    probs = models[0].probs, models[1].probs
-    vectors, at = np.array(list(product([0, 1], repeat=8))), np.arange(8)
-    sums = np.array([table[at, v].sum() for v in vectors])
-    extreme = np.abs(sums) >= abs(table[at, labels].sum()) - 1e-12
-    places = places_between(row_moments(*probs, table), np.ones(8))
-    exact = max(sum(mixture(*probs, t)[at, v].prod() for v in vectors[extreme]) for t in places)
-    d = table[at, labels]
-    found = redrawn_pvalue(*models, score, d, n_resamples=9999, seed=1, n_jobs=None)
-    assert abs(found - exact) < 4 * np.sqrt(exact * (1 - exact) / 9999) + 1e-4
 
 
 def test_no_event_at_all_does_not_show_that_the_lower_model_is_better():

@@ -54,18 +54,6 @@ def test_probabilities_and_their_logits_agree_for_temperature(logits, compared):
     assert found["temperature"].tests[0].pvalue == compared["temperature"].tests[0].pvalue
 
 
-def test_held_out_predictions_are_those_of_maps_fitted_elsewhere(logits):
-    """Each fold is predicted by the map of the other rows."""
-    z, y = logits
-    data = ct.Predictions(z, y, from_logits=True)
-    rows = np.arange(200)
-    fold = (rows[:150], rows[150:])
-    found = out_of_fold(data, "temperature", cv=[fold], n_resamples=19, rng=1)
-    alone = ct.calibrators.TemperatureScaling().fit(data.subset(fold[0]))
-    expected = alone.predict_proba(data.subset(fold[1]))
-    np.testing.assert_allclose(found.predictions["temperature"].probs, expected, rtol=1e-12)
-
-
 def test_print_names_the_rows(logits):
     """Rows that were tested, and rows of the fits."""
     z, y = logits
@@ -161,30 +149,6 @@ def drawn(n, *, slope=1.0, shift=0.0, seed=1):
     return ct.Predictions(p, (rng.random(n) < q).astype(int))
 
 
-def test_first_within_one_standard_error_is_taken():
-    """The order is that of the caller; the least wins where it stands alone."""
-    losses = {"identity": 1 + NOISE / 100, "first": 0.001 * NOISE, "second": 0.0002 * NOISE - 1e-5}
-    assert chosen(losses).name == "first"
-    assert chosen(losses | {"least": np.full(400, -1.0)}).name == "least"
-
-
-def test_map_is_taken_only_if_its_interval_leaves_out_no_gain():
-    """One standard error is not enough; the interval that is told decides."""
-    error = NOISE.std(ddof=1) / 20
-    gain = NOISE - NOISE.mean()
-    for times, name in ((1.5, "identity"), (1.95, "identity"), (1.98, "map")):
-        found = chosen({"identity": np.zeros(400), "map": gain - times * error})
-        assert found.name == name
-        assert (found.high < 0) == (name == "map")
-
-
-def test_simplest_map_must_gain_by_itself():
-    """A map near to the best is passed over where its own gain is within chance."""
-    gain = np.where(np.arange(400) % 2, 3.0, -3.0) + NOISE / 100
-    losses = {"identity": np.zeros(400), "noisy": gain - 0.2, "sure": NOISE / 100 - 0.25}
-    assert chosen(losses).name == "sure"
-
-
 def test_needed_rows_have_the_gain_beyond_the_bound():
     """A gain of one standard error is one of 2.97 at 8.8 times the rows."""
     gain = NOISE - NOISE.mean()
@@ -248,17 +212,6 @@ def test_a_curve_is_named_for_what_no_line_mends():
     assert "quadratic" not in simple_maps(6000, 3)
 
 
-def test_weights_count_as_rows():
-    """Rows of weight 0 are in no fold, and those of weight 2 count twice in the mean."""
-    data = drawn(800, slope=0.5)
-    weight = np.r_[np.zeros(100), np.full(700, 2.0)]
-    weighted = ct.Predictions(data.probs, data.labels, sample_weight=weight)
-    found, alone = first_map([weighted], 1), first_map([data.subset(slice(100, None))], 1)
-    assert (found.n, found.name) == (700, "temperature")
-    assert found.after == pytest.approx(alone.after)
-    assert found.high == pytest.approx(alone.high)
-
-
 def test_groups_have_a_map_each_in_one_choice():
     """What is wrong in opposite directions is mended by neither map of all rows."""
     up, down = drawn(600, shift=1.0), drawn(600, shift=-1.0, seed=2)
@@ -278,18 +231,6 @@ def test_very_many_rows_are_sampled(m, monkeypatch):
     assert found.n == 300
     assert found.after == first_map([data], 1).after != first_map([data], 2).after
     assert first_map([data.subset(slice(250))], 1).n == 250
-
-
-def test_class_without_a_label_leaves_the_temperature_alone():
-    """A map that could give it no chance would do best on these rows, and harm on others."""
-    rng = np.random.default_rng(1)
-    z = rng.normal(size=(400, 4))
-    labels = [rng.choice(4, p=row / row.sum()) for row in np.exp(z)]
-    kept = np.array(labels) < 3
-    data = ct.Predictions(3 * z, labels, classes=range(4), from_logits=True).subset(kept)
-    assert first_map([data], 1).name == "temperature"
-    none = ct.Predictions(np.linspace(0.1, 0.9, 60), np.zeros(60, dtype=int), classes=[0, 1])
-    assert first_map([none], 1).name == "identity"
 
 
 DEGENERATE = {

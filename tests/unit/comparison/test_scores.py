@@ -1,7 +1,5 @@
 """Scores and errors of a comparison against the measures, and their standard error."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from caltest import InvalidInput, NotApplicable, Predictions, measures
 from caltest.comparison.scores import (
     SCORES,
     check_score,
-    mean_and_error,
     mean_score,
     reported,
     row_scores,
@@ -48,31 +45,3 @@ def test_what_is_no_score_is_refused():
         reported(data, {"Kuiper": measures.kuiper_error})
     with pytest.raises(InvalidInput, match="score must be one of"):
         check_score(np.array(["log-loss", None], dtype=object))
-
-
-def test_standard_error_is_that_of_a_mean():
-    """Of the rows that have a weight; an infinite difference has none."""
-    d = np.random.default_rng(2).normal(size=30)
-    mean, error = mean_and_error(d, np.ones(30), np.arange(30))
-    assert (mean, error) == pytest.approx((d.mean(), d.std(ddof=1) / math.sqrt(30)))
-    assert mean_and_error(d, np.full(30, 7.0), np.arange(30)) == pytest.approx((mean, error))
-    d, weight = np.array([1.0, 3.0, 5.0, np.inf]), np.array([1.0, 2.0, 1.0, 0.0])
-    assert mean_and_error(d, weight, np.arange(3)) == pytest.approx(
-        mean_and_error(d[:3], weight[:3], np.arange(3))
-    )
-    assert mean_score(d, weight) == 3.0
-    assert mean_and_error(np.array([0.0, np.inf]), np.ones(2), np.arange(2)) == (math.inf, None)
-
-
-def test_reported_errors_are_those_of_the_measures():
-    """Under one-dimensional lenses, with those of the caller."""
-    data = generative_model("M2", n=60, m=3, rng=1)
-    found = reported(data, {"MCE": measures.mce})
-    assert found == pytest.approx(
-        {
-            "ECE": measures.ece(data, lens="confidence"),
-            "KS": measures.ks_error(data, lens="confidence"),
-            "class-wise ECE": measures.classwise_ece(data),
-            "MCE": measures.mce(data),
-        }
-    )

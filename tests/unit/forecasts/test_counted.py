@@ -6,7 +6,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.forecasts.container import ALONE, FINEST, GROUPED, PitCounts
+from caltest.forecasts.container import ALONE, FINEST, GROUPED
 from caltest.htests import REGISTRY
 from caltest.measures.combined.forecasts import FORECASTS, CountedContext, ForecastContext
 
@@ -38,14 +38,6 @@ class TestCells:
         width = np.minimum(2.0**-cells.bits, np.minimum(v, 1.0 - v) / cells.parts)
         assert np.all(cells.widths[place] <= np.maximum(width, 2.0**-cells.bits))
         assert cells.widths.sum() == pytest.approx(1.0, abs=1e-15)
-
-    def test_redrawn_numbers_are_multinomial(self):
-        sizes = np.array([1000, 0, 7])
-        found = GROUPED.redrawn(sizes, np.arange(400, dtype=np.uint64))
-        assert np.all(found.sum(axis=2) == sizes)
-        share = found[:, 0].mean(axis=0) / 1000
-        sd = np.sqrt(GROUPED.widths / 400_000)
-        assert np.abs((share - GROUPED.widths) / sd)[GROUPED.widths > 1e-3].max() < 4.5
 
 
 class TestRowsInMemory:
@@ -218,17 +210,6 @@ class TestRowsByChunks:
             ct.test_calibration(None, good, mean="mu", scale="sd", engine="chunks")
         with pytest.raises(InvalidInput, match="at least one row"):
             ct.test_calibration(None, good[:0], **own)
-
-
-def test_counts_of_parts_add_up(rng):
-    data = ct.Forecasts.from_frame(frame(rng, 1000), **COLUMNS)
-    whole, parts = PitCounts(data, 16), PitCounts(data, 16)
-    whole.add(data)
-    for some in (slice(0, 300), slice(300, None)):
-        parts.add(data.subset(some))
-    np.testing.assert_array_equal(whole.observed, parts.observed)
-    np.testing.assert_array_equal(whole.finest, parts.finest)
-    np.testing.assert_allclose(whole.errors[0], parts.errors[0])
 
 
 def test_design_names_columns(rng, tmp_path):

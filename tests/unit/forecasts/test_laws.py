@@ -186,13 +186,6 @@ def test_a_law_without_a_mean_has_no_crps():
         Frozen(stats.cauchy(MEAN, SCALE)).crps(Y)
 
 
-def test_pit_of_an_ensemble_is_a_rank_of_members_and_outcome():
-    members = Members([[3.0, 1.0, 1.0, 2.0]] * 3)
-    low, high = members.pit_ends(np.array([0.0, 1.0, 9.0]))
-    np.testing.assert_allclose(low, [0, 0, 0.8])
-    np.testing.assert_allclose(high, [0.2, 0.6, 1])
-
-
 def test_quantiles_hold_outcomes_from_beyond_the_outer_ones():
     law = Quantiles([0.1, 0.9], [[-1.0, 1.0]] * 3)
     y = law.held(np.array([-5.0, 0.0, 5.0]))

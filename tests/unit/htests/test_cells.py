@@ -4,13 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from caltest import HTest, NotApplicable
+from caltest import NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.htests import cells as cells_module
 from caltest.htests import ways
-from caltest.measures import REGISTRY
 from caltest.measures.base import keys_by_cells
-from caltest.sources import count_rows
 
 TESTS = [key for key in keys_by_cells() if key != "combined"]  # which has scales of its own
 
@@ -36,20 +34,6 @@ def test_cells_agree_with_rows(test):
     assert cells.pvalue == pytest.approx(rows.pvalue, abs=0.06)
     assert (cells.n, cells.m, cells.claim) == (rows.n, rows.m, rows.claim)
     assert cells.size.low == pytest.approx(rows.size.low, abs=1e-8)
-
-
-@pytest.mark.parametrize("slope", [1.0, 1.1])
-def test_components_agree_with_those_of_rows(slope):
-    """Statistics, findings and the answer of the default test."""
-    data = frame(4000, slope=slope)
-    rows, cells = run(data, "rows", n_resamples=199), run(data, "cells", n_resamples=199)
-    assert cells.test == "combined"
-    assert cells.pvalue == pytest.approx(rows.pvalue, abs=0.12)
-    assert cells.size.name == rows.size.name
-    own = {row.test: row for row in cells.components}
-    for row in rows.components:
-        assert own[row.test].statistic == pytest.approx(row.statistic, rel=0.02, abs=1e-3)
-        assert own[row.test].estimate == pytest.approx(row.estimate, rel=0.02, abs=1e-4)
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -126,34 +110,12 @@ def test_what_needs_the_rows_is_refused(options, words):
         run(frame(50), "cells", **options)
 
 
-def test_groups_have_their_own_seeds_and_an_omnibus_test():
-    """As in memory; each group can be repeated by itself."""
-    data = frame().with_columns(g=pl.Series(["a", "b", "c"] * 1000))
-    table = run(data, "cells", test="ks", by="g", n_resamples=99)
-    assert [row.group for row in table] == ["a", "b", "c"]
-    alone = run(
-        data.filter(pl.col("g") == "b"), "cells", test="ks", n_resamples=99, rng=table[1].seed
-    )
-    assert alone.pvalue == table[1].pvalue
-    assert table.correction == "joint"
-    assert 0 < table.omnibus[0].pvalue <= 1
-
-
 def test_groups_are_as_many_as_memory_holds(monkeypatch):
     """Resampled statistics of all of them are held for the joint adjustment."""
     monkeypatch.setattr(cells_module, "MOST", 250)
     data = frame().with_columns(g=pl.Series(["a", "b", "c"] * 1000))
     with pytest.raises(NotApplicable, match="3 tests of groups and lenses with B = 99 hold 300"):
         run(data, "cells", test="ks", by="g", n_resamples=99)
-
-
-def test_result_prints_and_becomes_json():
-    """Cells and the bound on their error are in both."""
-    result = run(frame(), "cells", test="ks", n_resamples=99)
-    assert "cells = " in str(result)
-    assert "error by cells" in str(result)
-    assert HTest.from_dict(result.to_dict()) == result
-    assert result.verdict().headline in str(result).replace("\n", " ")
 
 
 def test_questions_that_need_the_rows_are_refused():
@@ -169,14 +131,6 @@ def test_impossible_label_is_infinite():
     with pytest.warns(UserWarning, match="probabilit|log odds|all labels"):
         result = run(data, "cells", test="cox", n_resamples=99)
     assert (result.statistic, result.pvalue) == (np.inf, 0.01)
-
-
-def test_partial_sums_inside_of_cells_are_bounded():
-    cells = count_rows([0.5 + 1e-7, 0.5 + 2e-7], [1, 0])
-    bound = REGISTRY["ks"]().bind_cells(cells)
-    assert bound.value() == pytest.approx(1.5e-7, abs=1e-10)
-    assert bound.value() + bound.error() == pytest.approx(0.25, abs=0.26)
-    assert bound.value() + bound.error() >= 0.25 - 1e-6
 
 
 def test_group_that_is_too_small_has_the_nearest_test():

@@ -19,7 +19,6 @@ from caltest import (
 )
 from caltest import test_calibration as calibration_test
 from caltest import test_master_scale as master_scale_test
-from caltest.measures import spiegelhalter_z
 
 PD = [0.0005, 0.002, 0.01, 0.05, 0.2]
 DEFAULTS = [1, 2, 30, 55, 31]
@@ -102,19 +101,6 @@ def test_print_says_which_side_the_lights_are_of():
     assert "alternative hypothesis:  the PD is too low" in str(run())
     assert "lights: more or fewer defaults than predicted" in str(run(alternative="two-sided"))
     assert "the PD is too low" not in str(run(alternative="two-sided"))
-
-
-def test_portfolio_is_tested_as_its_rows_are():
-    """The chi^2 sum has one degree of freedom a grade; z is Spiegelhalter's of all obligors."""
-    chi2, z = run().omnibus
-    rate, events, n = map(np.array, (PD, DEFAULTS, N))
-    expected = np.sum((events - n * rate) ** 2 / (n * rate * (1 - rate)))
-    assert (chi2.test, z.test) == ("hosmer-lemeshow", "spiegelhalter")
-    assert chi2.statistic == pytest.approx(expected, rel=1e-12)
-    assert chi2.pvalue == pytest.approx(stats.chi2.sf(expected, 5), rel=1e-9)
-    labels = np.concatenate([np.arange(k) < d for k, d in zip(N, DEFAULTS, strict=True)])
-    assert z.statistic == pytest.approx(spiegelhalter_z(np.repeat(rate, n), labels), rel=1e-9)
-    assert z.pvalue == pytest.approx(2 * stats.norm.sf(abs(z.statistic)), rel=1e-9)
 
 
 def test_portfolio_tests_are_chosen_by_name_and_have_the_level():
@@ -206,10 +192,3 @@ def test_interval_of_a_grade_is_that_of_clopper_and_pearson():
     assert "counts" not in table[3].to_dict()
     with pytest.raises(NotApplicable, match=r"method 'bca' needs the rows .* use 'grade-rate'"):
         table[3].confidence_interval(method="bca")
-
-
-@pytest.mark.parametrize("option", ["test", "portfolio"])
-def test_names_must_be_names(option):
-    """A number is none, nor a list."""
-    with pytest.raises(InvalidInput, match=f"{option} must be a name or a list of names"):
-        master_scale_test([0.1], [1], [10], **{option: 1})

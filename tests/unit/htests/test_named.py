@@ -1,27 +1,18 @@
 """The named tests: options, degrees of freedom, both sides, what each finds, degenerate data."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
-import caltest as ct
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.htests import REGISTRY
 from caltest.htests.run import NamedTest, check_options
 from caltest.measures import (
     SKCE,
-    calibration_intercept,
-    calibration_slope,
-    confidence_band_curve,
     skce,
     smooth_ece,
 )
-from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
-from caltest.units import RowUnits
 
 TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})
 
@@ -60,46 +51,6 @@ def test_key_stands_for_an_estimator(key, options, estimator, predictions):
     result = calibration_test(None, predictions, test=key, n_resamples=19, rng=0, **options)
     assert result.test == key
     assert result.estimate == pytest.approx(skce(predictions, **estimator), rel=1e-12)
-
-
-def test_key_and_measure_are_the_same_test(predictions):
-    """A measure object with the same options gives the same p-value from the same seed."""
-    options = {"n_resamples": 99, "rng": 1}
-    by_key = calibration_test(None, predictions, test="skce-linear", **options)
-    by_object = calibration_test(None, predictions, test=SKCE(estimator="linear"), **options)
-    assert by_key.pvalue == by_object.pvalue
-    assert by_key.parameters == by_object.parameters
-
-
-# ---- ece -----------------------------------------------------------------------------------------
-
-
-def test_consistency_null_is_there_on_request():
-    """And says what is wrong with it."""
-    data = ct.datasets.generative_model("M1", n=100, m=2, rng=0)
-    result = ct.test_calibration(None, data, test="ece", null="consistency", n_resamples=99, rng=0)
-    assert any("ECE with many bins" in note for note in result.notes)
-
-
-# ---- brier ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("m", [2, 4])
-def test_exact_p_value_is_that_of_spiegelhalter(m):
-    """The z is an increasing function of the score."""
-    data = generative_model("M2", n=60, m=m, rng=0)
-    brier, z = (calibration_test(None, data, test=t, rng=0) for t in ("brier", "spiegelhalter"))
-    assert brier.pvalue == z.pvalue
-
-
-# ---- log loss ------------------------------------------------------------------------------------
-
-
-def test_clipped_log_loss_is_finite():
-    data = Predictions([0.0, 0.5, 0.5, 0.5], [1, 0, 1, 1])
-    result = calibration_test(None, data, test="log-loss", eps=1e-15, rng=0)
-    assert math.isfinite(result.estimate)
-    assert result.pvalue == 0.002
 
 
 # ---- le cessie -----------------------------------------------------------------------------------
@@ -147,15 +98,6 @@ def test_sparse_groups_are_noted():
         run(data, null="asymptotic", groups=2, internal=True)
 
 
-def test_certain_groups_have_no_degree_of_freedom():
-    """A group whose predictions are all 0 cannot vary."""
-    p = np.append(np.zeros(30), np.linspace(0.2, 0.8, 70))
-    bound = HosmerLemeshow().risk_groups(RowUnits(Predictions(p, np.arange(100) >= 60)))
-    certain = int((bound.expected[:, 1] == 0).sum())
-    assert certain > 0
-    assert bound.freedom == bound.count - certain
-
-
 def test_flipped_signs_are_those_of_the_residuals_of_clusters():
     """Groups and variances stay, and each flip gives the sum of its squared deviations."""
     rng = np.random.default_rng(2)
@@ -170,13 +112,6 @@ def test_flipped_signs_are_those_of_the_residuals_of_clusters():
         mean = p.reshape(4, 10).mean(axis=1)
         own.append((flipped**2 / (10 * mean * (1 - mean))).sum())
     np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(own), rtol=1e-10)
-
-
-def test_development_sample_has_no_test_of_clusters():
-    """Residuals of a fitted model are no more symmetric."""
-    data = Predictions([0.2, 0.4, 0.5, 0.7], [0, 1, 0, 1], clusters=[0, 0, 1, 1])
-    with pytest.raises(NotApplicable, match="development sample has no test for rows that depend"):
-        calibration_test(None, data, test="hosmer-lemeshow", internal=True, null="cluster")
 
 
 # ---- pigeon heyse --------------------------------------------------------------------------------
@@ -208,14 +143,6 @@ def test_perfectly_calibrated_constant_has_p_value_one(test, null):
     assert result.pvalue == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("test", ["ks", "kuiper"])
-def test_scaled_has_the_same_exact_p_value(test):
-    """The scale depends on the predictions alone."""
-    data = generative_model("M3", n=60, m=2, rng=0)
-    plain, scaled = (calibration_test(None, data, test=test, scaled=s, rng=0) for s in (0, 1))
-    assert plain.pvalue == scaled.pvalue
-
-
 # ---- smooth ece ----------------------------------------------------------------------------------
 
 
@@ -234,22 +161,9 @@ def test_labels_that_mirror_each_other_are_ties():
     assert result.pvalue == pytest.approx(2 * (1 + 10 + 45 + 120) / 1024, abs=0.05)
 
 
-# ---- confidence band -----------------------------------------------------------------------------
-
-
-def test_default_null_inverts_the_band():
-    """The p-value of the test is that of the band, and nothing is resampled."""
-    data = generative_model("M2", n=400, m=2, pi=0.3, rng=0)
-    result = calibration_test(None, data, test="confidence-band")
-    assert REGISTRY["confidence-band"].default_null == result.null == "closed-form"
-    assert result.pvalue == pytest.approx(confidence_band_curve(data).pvalue, rel=1e-12)
-    assert result.n_resamples is None
-
-
 # ---- cox -----------------------------------------------------------------------------------------
 
 KEYS = ("cox", "calibration-in-the-large", "calibration-slope", "unreliability")
-TESTED = ("calibration-in-the-large", "calibration-slope", "cox")
 
 
 def changed(intercept=0.0, slope=1.0, n=1500):
@@ -276,17 +190,6 @@ def test_each_test_sees_its_own_parameter(intercept, slope, keys):
     assert all(pvalue > 1e-4 for key, pvalue in pvalues.items() if key not in keys)
 
 
-def test_estimates_are_the_parameters():
-    """Printed with the kind of intercept; Cox's test names both among its parameters."""
-    data = changed(0.2, 0.8)
-    large, slope, both = (calibration_test(data, test=key, rng=0, n_resamples=9) for key in TESTED)
-    assert large.estimate == calibration_intercept(data)
-    assert "intercept (slope 1) = " in str(large)
-    assert slope.estimate == calibration_slope(data)
-    assert both.parameters["slope"] == slope.estimate
-    assert both.parameters["intercept"] == calibration_intercept(data, slope="estimated")
-
-
 def test_limit_of_several_classes_states_its_degrees_of_freedom():
     """One slope and m - 1 intercepts, or two for each class but the reference."""
     data = generative_model("M1", n=400, m=4, alpha=1.0, rng=0)
@@ -309,14 +212,6 @@ def test_one_impossible_label_is_found_at_any_size():
             ):
                 result = calibration_test(probs, labels, test=key, null=null, n_resamples=99, rng=0)
             assert result.pvalue <= 0.01
-
-
-def test_sparse_events_are_tested_exactly():
-    """Few events in few rows: the limit is off, the exact test is not."""
-    data = Predictions(np.full(30, 0.01), np.arange(30) == 0)
-    with pytest.warns(DegenerateDataWarning, match="no slope can be estimated"):
-        result = calibration_test(data, test="cox", rng=0)
-    assert result.pvalue == pytest.approx(1 - 0.99**30, abs=0.05)
 
 
 def test_options_of_one_test_are_refused_by_the_others():

@@ -50,35 +50,6 @@ def test_omnibus_is_fishers_combination_of_each_resample(test):
     assert together.pvalue == np.mean(combined >= combined[0] - 1e-9)
 
 
-def test_omnibus_records_how_to_repeat_the_table():
-    """Its seed is that of the call, from which those of the groups are derived."""
-    table = run(grouped("M1", [40, 30]))
-    together = table.omnibus[0]
-    assert (together.seed, together.n_resamples, together.n) == (7, 199, 70)
-    assert together.parameters["groups"] == 2
-    seeds = [row.seed for row in table]
-    assert len({7, *seeds}) == 3
-    assert run(grouped("M1", [40, 30])).omnibus == table.omnibus
-
-
-def test_groups_of_equal_predictions_are_resampled_independently():
-    """With one seed for both, their resamples would be the same."""
-    plain = generative_model("M1", n=40, m=3, rng=0)
-    twice = Predictions(np.tile(plain.probs, (2, 1)), np.tile(plain.labels, 2))
-    first, second = run(twice, by=np.repeat([0, 1], 40))
-    assert first.statistic == second.statistic
-    assert abs(np.corrcoef(first.null_distribution, second.null_distribution)[0, 1]) < 0.3
-
-
-def test_null_without_resamples_is_combined_by_the_chi2_law():
-    table = run(grouped("M1", [60, 60, 60]), test="spiegelhalter", null="asymptotic")
-    expected = stats.combine_pvalues(table.pvalues, method="fisher")
-    together = table.omnibus[0]
-    assert (together.statistic, together.pvalue) == pytest.approx(tuple(expected), rel=1e-12)
-    assert together.n_resamples is together.seed is together.null_distribution is None
-    assert "6 degrees of freedom" in together.null_text
-
-
 def test_each_test_and_lens_has_its_own_omnibus():
     """In the order of the call; the print names them."""
     table = run(grouped("M1", [30, 30]), test=["skce", "ece"], lens=["strong", "confidence"])
@@ -87,41 +58,10 @@ def test_each_test_and_lens_has_its_own_omnibus():
     assert "ece, confidence: Fisher's X^2" in str(table)
 
 
-def test_measures_of_one_key_are_not_mixed():
-    """Two SKCEs with different kernels have two omnibus tests."""
-    from caltest.kernels import Exponential, Gaussian
-    from caltest.measures.kernel.skce import SKCE
-
-    measures = [SKCE(kernel=Exponential(0.1)), SKCE(kernel=Gaussian(0.5))]
-    table = run(grouped("M1", [30, 30]), test=measures)
-    assert len(table.omnibus) == 2
-    assert [row.parameters["groups"] for row in table.omnibus] == [2, 2]
-
-
 @pytest.mark.parametrize("options", [{"by": None, "test": ["skce", "ece"]}, {"by": ["a"] * 70}])
 def test_table_without_several_groups_has_no_omnibus(options):
     """Tests and lenses of the same data are not independent, and one group is itself."""
     assert run(grouped("M1", [40, 30]), **options).omnibus == ()
-
-
-def test_enumerated_groups_take_part_with_their_redrawn_labels():
-    """The p-value of a group of two rows is its rank among the resamples of the others."""
-    table = run(grouped("M1", [30, 2]))
-    assert (table[0].n_resamples, table[1].n_resamples) == (199, None)
-    together = table.omnibus[0]
-    assert together.n_resamples == 199
-    own = np.array([row.replicates.pvalues()[0] for row in table])
-    assert own[1] == pytest.approx(table[1].pvalue, abs=0.15)
-    assert together.statistic == pytest.approx(-2 * np.log(own).sum(), rel=1e-9)
-
-
-def test_omnibus_finds_small_deviations_that_no_group_shows():
-    """Twenty groups with 80 % of events where 70 % are predicted."""
-    groups = np.repeat(np.arange(20), 20)
-    data = Predictions(np.full(400, 0.7), np.arange(400) % 20 < 16, groups=groups)
-    table = run(data, test="binomial", null="exact", lens="strong")
-    assert table.pvalues.min() > 0.1
-    assert table.omnibus[0].pvalue <= 0.02
 
 
 def test_omnibus_travels_with_the_table():

@@ -5,7 +5,6 @@ import pytest
 
 from caltest import (
     DegenerateDataWarning,
-    HTest,
     HTestTable,
     InvalidInput,
     NotApplicable,
@@ -14,7 +13,7 @@ from caltest import (
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
-from caltest.kernels import Exponential, Gaussian
+from caltest.kernels import Gaussian
 from caltest.lenses import Confidence
 from caltest.measures import SKCE, skce
 
@@ -32,17 +31,6 @@ def run(predictions, **options):
 
 
 # ---- what comes back ----------------------------------------------------------------------------
-
-
-def test_one_test_gives_a_result_with_its_settings(predictions):
-    """Every number that is needed to repeat the test is in the result."""
-    result = run(predictions, kernel=Exponential(0.5))
-    assert isinstance(result, HTest)
-    assert (result.test, result.lens, result.null) == ("skce", "strong", "exact")
-    assert (result.n, result.m, result.n_resamples, result.seed) == (60, 3, 39, 7)
-    assert result.parameters["bandwidth"] == 0.5
-    assert result.null_distribution.size == 39
-    assert result.estimate == pytest.approx(skce(predictions, kernel=Exponential(0.5)), rel=1e-12)
 
 
 def test_null_that_draws_nothing_has_no_seed(predictions):
@@ -65,14 +53,6 @@ def test_development_sample_is_judged_by_the_only_law_it_has(test):
     assert run(data, test=measure).pvalue == result[0].pvalue
     with pytest.raises(NotApplicable, match="development sample; use 'asymptotic'"):
         run(data, test=test, internal=True, null="exact")
-
-
-def test_estimate_and_statistic_differ_where_the_null_has_its_own(predictions):
-    """The asymptotic test judges z and reports the SKCE."""
-    result = run(predictions, test="skce-linear", null="asymptotic")
-    assert (result.statistic_name, result.estimate_name) == ("z", "SKCE")
-    assert result.estimate == skce(predictions, estimator="linear")
-    assert result.estimate != result.statistic
 
 
 @pytest.mark.parametrize(
@@ -99,24 +79,6 @@ def test_table_has_every_combination(predictions):
     assert rows == [(g, t, k) for g in "abc" for t in ("skce", "skce-linear") for k in lenses]
 
 
-def test_row_of_a_table_is_the_test_by_itself(predictions):
-    """Every row has the seed of the call, so that it can be repeated alone."""
-    table = run(predictions, lens=["strong", "confidence"])
-    for row in table:
-        assert row.pvalue == run(predictions, lens=row.lens).pvalue
-
-
-def test_group_is_tested_by_itself(predictions):
-    """A row has the p-value of the subset, whether the groups are given or the Predictions' own."""
-    part = predictions.subset(predictions.groups == "b")
-    own = run(predictions, by=True)
-    given = run(Predictions(predictions.probs, predictions.labels), by=predictions.groups)
-    assert own[1].group == given[1].group == "b"
-    alone = run(part, rng=own[1].seed)
-    assert own[1].pvalue == given[1].pvalue == alone.pvalue
-    np.testing.assert_array_equal(own[1].null_distribution, alone.null_distribution)
-
-
 def test_table_is_adjusted_by_holm_where_a_null_is_not_exact(predictions):
     """The smallest of two p-values is doubled."""
     table = run(predictions, lens=["strong", "confidence"], null="bootstrap")
@@ -138,46 +100,9 @@ def test_level_reaches_every_row(predictions):
 # ---- data ---------------------------------------------------------------------------------------
 
 
-def test_model_and_data_may_be_given_in_any_form(predictions):
-    """Arrays, a function, a Predictions in either place: the same test."""
-    probs, labels = predictions.probs, predictions.labels
-    options = {"n_resamples": 39, "rng": 7}
-    pvalues = {
-        calibration_test(probs, labels, **options).pvalue,
-        calibration_test(lambda rows: probs[rows], (np.arange(60), labels), **options).pvalue,
-        calibration_test(None, predictions, **options).pvalue,
-        calibration_test(predictions, **options).pvalue,
-    }
-    assert len(pvalues) == 1
-
-
 def test_lens_does_not_change_the_number_of_classes_shown(predictions):
     """The print says what data came in; the lens says how it is seen."""
     assert run(predictions, lens="confidence").m == 3
-
-
-# ---- seeds and progress -------------------------------------------------------------------------
-
-
-def test_seed_repeats_the_test_and_a_generator_is_advanced(predictions):
-    """Without rng the result holds a fresh seed."""
-    first, second = run(predictions, rng=None), run(predictions, rng=None)
-    assert first.seed != second.seed
-    again = run(predictions, rng=first.seed)
-    np.testing.assert_array_equal(again.null_distribution, first.null_distribution)
-    seeds = []
-    for _ in range(2):
-        rng = np.random.default_rng(3)
-        seeds.append([run(predictions, rng=rng).seed for _ in range(2)])
-    assert seeds[0] == seeds[1]
-    assert seeds[0][0] != seeds[0][1]
-
-
-def test_progress_counts_the_rows(predictions):
-    """It is called after each row with the rows done and the rows in all."""
-    calls = []
-    run(predictions, lens="classwise", progress=lambda *done: calls.append(done))
-    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 # ---- the default test ---------------------------------------------------------------------------
@@ -237,15 +162,6 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
         table = calibration_test(probs, [0, 1, 0, 1, 0, 1, 1], test="skce", lens="top-label", rng=0)
     assert [row.lens for row in table] == ["top-label[0]"]
     assert "top-label[1] is left out of the table" in table.notes[0]
-
-
-def test_test_asked_for_by_name_that_does_not_apply_is_an_error():
-    """Only members of families and groups may be left out."""
-    probs = np.random.default_rng(0).dirichlet(np.ones(3), 6)
-    with pytest.raises(NotApplicable, match="one-dimensional"):
-        calibration_test(probs, [0, 1, 2] * 2, test=["skce", "ks"], rng=0)
-    with pytest.raises(NotApplicable, match="at least two observations"):
-        calibration_test([[0.8, 0.2]], [0], test="skce")
 
 
 @pytest.mark.parametrize(

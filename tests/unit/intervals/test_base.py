@@ -3,16 +3,13 @@
 import numpy as np
 import polars as pl
 import pytest
-import scipy
 
 import caltest as ct
-from caltest.intervals.base import REACHES, REJECTED, Exact, agreeing, resample_cells
+from caltest.intervals.base import REACHES, REJECTED, Exact, agreeing
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationSlope
 from caltest.measures.scores.confidence import Overconfidence
-from caltest.nulls.base import Draws
-from caltest.sources import count_rows
 
 DATA = ct.datasets.generative_model("M2", n=40, m=2, rng=1)
 NOISE = np.linspace(0.0, 1.0, 1001)
@@ -161,26 +158,3 @@ def test_what_needs_the_rows_says_so():
     result = ct.test_calibration(None, impossible, test="log-loss", engine="cells", **NAMES)
     with pytest.raises(ct.NotApplicable, match="infinite"):
         result.confidence_interval()
-
-
-def test_resampled_numbers_have_the_moments_of_drawn_rows():
-    """Small and large numbers, of either kind of rows, are Poisson ones."""
-    numbers = [0, 1, 7, 90, 110, 5000]
-    p, y = np.repeat(np.arange(6) / 6, [2 * k for k in numbers]), np.tile([0, 1], sum(numbers))
-    cells = count_rows(p, y)
-    drawn = resample_cells(lambda counts: counts, cells, Draws(20_000, 1))
-    mean = np.tile(numbers[1:], 2)
-    np.testing.assert_allclose(drawn.mean(axis=0), mean, rtol=0.02)
-    np.testing.assert_allclose(drawn.var(axis=0), mean, rtol=0.05)
-    assert np.abs(np.corrcoef(drawn.T) - np.eye(10)).max() < 0.035
-    for k, column in zip(mean[:4].tolist(), drawn.T[:4], strict=True):
-        upto = np.mean(column[:, None] <= np.arange(3 * k), axis=0)
-        np.testing.assert_allclose(upto, scipy.stats.poisson(k).cdf(np.arange(3 * k)), atol=0.015)
-    cells = count_rows([0.2] * 50 + [0.6] * 50, [0, 1] * 50)
-
-    def share(counts):
-        return counts[:, len(cells) :].sum(axis=1) / counts.sum(axis=1)
-
-    values = resample_cells(share, cells, Draws(4000, 1))
-    assert values.mean() == pytest.approx(0.5, abs=0.005)
-    assert values.std() == pytest.approx(0.05, rel=0.06)

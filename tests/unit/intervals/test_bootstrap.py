@@ -123,15 +123,6 @@ def test_ends_are_those_of_the_plainest_code(measure, weights):
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
 
 
-def test_resamples_of_equal_rows_leave_the_interval_finite():
-    """One row of five differs: every third resample has no standard error, and not below 0."""
-    data = Predictions([0.5, 0.5, 0.5, 0.5, 0.9], [1, 0, 1, 0, 0])
-    found = mean.studentized_interval(BrierScore(), data, *OPTIONS)
-    scores = np.array([0.25, 0.25, 0.25, 0.25, 0.81])
-    assert found.high == pytest.approx(scores.mean() + 10 * (scores.mean() - 0.25), rel=1e-9)
-    assert found.low >= 0.0
-
-
 def test_log_loss_of_few_rows_says_so():
     """Forty are few for it, and not for the Brier score."""
     assert SKEW in mean.studentized_interval(LogLoss(), DATA, *OPTIONS).notes

@@ -55,13 +55,6 @@ def test_statistic_that_grows_with_n_has_no_interval(measure):
         choose(measure())
 
 
-def test_default_method_of_measures_without_a_test():
-    """They are given to `test_calibration` as measures."""
-    assert choose(MEASURES["overconfidence"]()).key == "mean-of-few"
-    assert choose(MEASURES["expected-observed-ratio"]()).key == "event-count"
-    assert choose(MEASURES["ucme"]()).key == "convex"
-
-
 def test_method_without_meaning_names_the_others():
     """And a misspelt one the near miss."""
     with pytest.raises(NotApplicable, match=r"'bca' has no meaning .* use one of 'block'"):

@@ -6,7 +6,7 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import convex
-from caltest.intervals.base import calibrated_values, counted, resample
+from caltest.intervals.base import counted
 from caltest.kernels import Exponential
 from caltest.measures.bins.ece import ECE, MCE, WORST, ClasswiseECE
 from caltest.measures.cumulative.cumulative import KSError, KuiperError
@@ -64,28 +64,6 @@ def test_norm_of_drawn_rows_is_the_error_of_these_rows(key):
     gaps = measure.gaps(counted(data))
     expected = measure.evaluate(data.subset(rows))
     assert gaps.norm(gaps.vector(rows)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_ends_are_those_of_the_plainest_code():
-    """ECE of five bins, for every resample bin by bin."""
-    data = drawn(2)
-    event, gap = data.probs[:, 1], data.labels - data.probs[:, 1]
-    place = np.ceil(5 * event) - 1
-
-    def means(rows):
-        return np.array([gap[rows][place[rows] == b].sum() / 60 for b in range(5)])
-
-    rows = resample(lambda r: r, 60, Draws(199, 5))
-    vectors = np.array([means(r) for r in rows])
-    estimate = np.abs(means(np.arange(60))).sum()
-    deviations = np.abs(vectors - means(np.arange(60))).sum(axis=1)
-    values = np.abs(vectors).sum(axis=1)
-    found = convex.compute(ECE(bins=5), data, *OPTIONS)
-    noise = calibrated_values(ECE(bins=5), data, Draws(199, 5))
-    low = max(0.0, estimate - max(np.quantile(x, 0.95) for x in (deviations, noise)))
-    tails = np.abs(np.quantile(values, [0.05, 0.95]) - values.mean())
-    high = estimate + tails.max()
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -15,8 +15,7 @@ from caltest.datasets import generative_model
 from caltest.intervals import mean
 from caltest.measures import expected_observed_interval
 from caltest.measures.grades.grade import SHORT, Binomial, Jeffreys, Normal, Vasicek
-from caltest.measures.recalibration import coefficient_interval
-from caltest.measures.recalibration.coefficient_interval import FEW, profile_bounds, unseen_bounds
+from caltest.measures.recalibration.coefficient_interval import profile_bounds, unseen_bounds
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope, Cox
 from caltest.measures.recalibration.expected_observed_ratio import (
     ExpectedObservedRatio,
@@ -158,17 +157,6 @@ def test_intercept_without_events_has_an_upper_end():
     assert found.low == -np.inf
 
 
-def test_unit_of_the_weights_does_not_matter():
-    """Equal ones are none."""
-    weights = np.random.default_rng(1).uniform(1.0, 2.0, 80) * (np.arange(80) != 3)
-    both = [Predictions(DATA.probs, DATA.labels, sample_weight=weights * c) for c in (1.0, 7.0)]
-    one, two = (CalibrationSlope().own_interval(data, **OPTIONS) for data in both)
-    assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)
-    data = Predictions(DATA.probs, DATA.labels, sample_weight=np.full(80, 3.0))
-    one, two = (CalibrationSlope().own_interval(some, **OPTIONS) for some in (DATA, data))
-    assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)
-
-
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize(
     ("probs", "labels", "measure"),
@@ -202,21 +190,6 @@ def drawn(n=200, seed=0):
     return x, (rng.random(n) < expit(x)).astype(np.uint8)
 
 
-def test_fits_are_those_of_statsmodels(monkeypatch):
-    """The masses are weights of the rows, and the last row has one of its own."""
-    monkeypatch.setattr(coefficient_interval, "DRAWS", 3)
-    x, y = drawn(60, seed=2)
-    rng = np.random.default_rng(1)
-    masses, unseen = rng.standard_exponential((3, 60)), np.array([-2.0, -4.0, -1.0])
-    last = (unseen, np.ones(3), np.array([0.5, 1.0, 0.0]))
-    found = coefficient_interval._refitted(np.array([x, y.astype(float)]), masses, last, (0.0, 1.0))
-    for k in range(3):
-        columns = sm.add_constant(np.append(x, unseen[k]))
-        weights = np.append(masses[k], last[2][k])
-        model = sm.GLM(np.append(y, 1), columns, sm.families.Binomial(), freq_weights=weights)
-        np.testing.assert_allclose(found[:, k], model.fit(tol=1e-12).params, atol=1e-3)
-
-
 @pytest.mark.parametrize("column", [0, 1])
 def test_order_of_the_rows_and_unit_of_the_weights_do_not_matter(column):
     x, y = drawn()
@@ -224,23 +197,6 @@ def test_order_of_the_rows_and_unit_of_the_weights_do_not_matter(column):
     one = unseen_bounds(x, y, weight, column, (0.0, 1.0), 0.95)
     two = unseen_bounds(x[order], y[order], 7.0 * weight[order], column, (0.0, 1.0), 0.95)
     assert one == pytest.approx(two, rel=1e-9)
-
-
-def test_many_rows_in_cells_give_nearly_the_same(monkeypatch):
-    """Rows that decide keep weights of their own; the others share those of their neighbours."""
-    x, y = drawn(600, seed=2)
-    y[np.flatnonzero(y)[FEW - 1 :]] = 0
-    cells = unseen_bounds(x, y, np.ones(600), 1, (0.0, 1.0), 0.95)
-    monkeypatch.setattr(coefficient_interval, "OWN", 600)
-    rows = unseen_bounds(x, y, np.ones(600), 1, (0.0, 1.0), 0.95)
-    assert cells == pytest.approx(rows, abs=0.15 * (rows[1] - rows[0]))
-
-
-def test_many_events_of_either_kind_add_nothing():
-    """From twenty on, the likelihood and the sandwich error have what they need."""
-    x, y = drawn()
-    y[:] = np.arange(200) < FEW
-    assert np.isnan(unseen_bounds(x, y, np.ones(200), 1, (0.0, 1.0), 0.95)).all()
 
 
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")

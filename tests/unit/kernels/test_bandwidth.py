@@ -33,13 +33,6 @@ def test_rule_equals_numpy(rule, size):
     assert bandwidth_by_rule(rule, distances.copy())[0] == pytest.approx(RULES[rule](distances))
 
 
-def test_median_of_zero_gives_way_to_the_mean_of_the_positive_distances():
-    """Few distinct predictions have many distances of 0."""
-    value, words = bandwidth_by_rule("median", np.array([0.0, 0.0, 0.0, 0.2, 0.4]))
-    assert value == pytest.approx(0.3)
-    assert words == "mean of the positive distances, since their median is 0"
-
-
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("size", [0, 5])
 def test_rule_gives_none_where_no_distance_is_positive(rule, size):
@@ -57,24 +50,6 @@ def test_bandwidth_is_taken_over_pairs_of_different_rows(rule, metric, scipy, un
     probs = np.random.default_rng(0).dirichlet(np.ones(m), 41)
     expected = RULES[rule](unit * pdist(probs, scipy))
     assert fitted(probs, rule, metric).bandwidth == pytest.approx(expected, rel=1e-12)
-
-
-def test_bandwidth_is_one_where_all_predictions_are_equal():
-    """Then there is no distance, which the fitted kernel says."""
-    scalar = fitted(np.full((5, 2), 0.5))
-    assert scalar.bandwidth == 1.0
-    assert scalar.is_degenerate
-
-
-def test_bandwidth_of_many_predictions_is_taken_over_a_sample():
-    """Beyond the limit a million seeded pairs stand for all, within a per cent here."""
-    n = ALL_PAIRS_UP_TO + 1
-    probs = np.random.default_rng(0).dirichlet(np.ones(3), n)
-    scalar = fitted(probs)
-    assert "sampled pairs" in scalar.rule
-    assert scalar.bandwidth == pytest.approx(np.median(pdist(probs, "cityblock")) / 2, rel=0.01)
-    assert scalar.bandwidth == fitted(probs).bandwidth
-    assert "sampled" not in fitted(probs[1:]).rule
 
 
 def test_sampled_pairs_are_of_different_rows():
@@ -144,16 +119,6 @@ def test_weighted_median_of_a_callable_metric_and_of_many_classes():
     two = saturated(50, np.random.default_rng(1))
     own = fitted(two, "auto", lambda s, t: abs(s[1] - t[1]))
     assert own.bandwidth == pytest.approx(fitted(two, "auto").bandwidth, rel=1e-5)
-
-
-@pytest.mark.parametrize("metric", ["tv", "logit"])
-def test_weighted_median_does_not_depend_on_the_order_of_rows_or_classes(metric):
-    """It is a function of the set of predictions."""
-    probs = saturated(500, np.random.default_rng(0))
-    value = fitted(probs, "auto", metric).bandwidth
-    rows = np.random.default_rng(1).permutation(500)
-    assert fitted(probs[rows], "auto", metric).bandwidth == value
-    assert fitted(probs[:, ::-1].copy(), "auto", metric).bandwidth == pytest.approx(value)
 
 
 def test_weighted_median_without_distance_gives_way():

@@ -5,7 +5,6 @@ import pytest
 
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels import (
-    Diagonal,
     Exponential,
     FittedKernel,
     Gaussian,
@@ -17,8 +16,7 @@ from caltest.kernels import (
     Sum,
     fitted,
 )
-from caltest.kernels.bandwidth import residual_variances
-from caltest.kernels.fitted import COLUMNS, NARROW, ROWS, LineKernel, tile_groups
+from caltest.kernels.fitted import COLUMNS, ROWS, LineKernel, tile_groups
 from caltest.numerics.loops import threads
 
 LOGIT_CLIP = 2.0**-52
@@ -64,16 +62,6 @@ def test_cross_equals_pairs_with_other_points(m, name):
     np.testing.assert_allclose(term.cross(probs, slice(2, 7)), expected[2:7], rtol=1e-12)
 
 
-def test_term_multiplies_its_factors():
-    """A product of scalar kernels has the product of their values."""
-    probs = predictions(3)
-    (term,) = FittedKernel(Product(Exponential(0.5), Gaussian(0.4)), probs).terms
-    first, second = term.factors
-    np.testing.assert_allclose(
-        term.below(4, 9, 0, 4), first.tile(4, 9, 0, 4) * second.tile(4, 9, 0, 4)
-    )
-
-
 @pytest.mark.parametrize("rank", [0, 1, 3, 4])
 def test_projection_gives_the_quadratic_form(rank):
     """z_u . z_v = u' A v, whatever the rank of A, with as many columns as A has rank."""
@@ -107,13 +95,6 @@ def test_tiles_cover_every_pair_once(n, m):
     assert (covered <= 1).all()
 
 
-def test_equal_scalar_kernels_are_fitted_once():
-    """A diagonal of equal kernels takes one bandwidth."""
-    kernel = FittedKernel(Diagonal([Exponential(), Exponential(), Gaussian()]), predictions(3))
-    assert len(kernel.scalars) == 2
-    assert len(kernel.terms) == 3
-
-
 def test_distances_do_not_depend_on_threads():
     """The bandwidth is the same for any number of jobs."""
     probs = np.random.default_rng(0).dirichlet(np.ones(10), 1500)
@@ -121,19 +102,6 @@ def test_distances_do_not_depend_on_threads():
     with threads(2):
         two = FittedKernel(Scaled(Exponential()), probs)
     assert one.scalars[0].bandwidth == two.scalars[0].bandwidth
-
-
-@pytest.mark.parametrize(
-    ("kernel", "bandwidth", "rule"),
-    [
-        (Scaled(Exponential(0.7)), 0.7, "given"),
-        (Sum(Exponential(0.7), Gaussian(2)), (0.7, 2.0), "given"),
-    ],
-)
-def test_parameters_hold_bandwidths_as_numbers(kernel, bandwidth, rule):
-    """One kernel has one number, several have a tuple."""
-    parameters = FittedKernel(kernel, predictions(3)).parameters
-    assert parameters == {"kernel": str(kernel), "bandwidth": bandwidth, "bandwidth rule": rule}
 
 
 def test_parameters_name_the_rules():
@@ -180,40 +148,12 @@ def test_callable_metric_must_be_a_distance(value):
         FittedKernel(kernel, predictions(3))
 
 
-def test_neighbours_are_the_weighted_mean_of_kernel_sums():
-    """The estimate is near the formula, in which rows without variance do not count."""
-    p = np.r_[np.random.default_rng(1).random(300), np.zeros(200)]
-    probs = np.column_stack([1 - p, p])
-    scalar = FittedKernel(Scaled(Exponential(bandwidth=0.05)), probs).scalars[0]
-    values = np.exp(-np.abs(p[:, None] - p) / 0.05) - np.eye(500)
-    weight = residual_variances(probs)
-    expected = weight @ values.sum(axis=1) / weight.sum()
-    assert scalar.neighbours(weight) == pytest.approx(expected, rel=0.03)
-
-
-@pytest.mark.parametrize("narrow", [True, False], ids=["median", "weighted median"])
-def test_bandwidth_that_hides_everything_is_a_note(narrow):
-    """Nine in ten predictions of a class are all but 0: their distances are no scale for others."""
-    rng = np.random.default_rng(1)
-    p = np.where(np.arange(1000) < 900, 1e-12 * rng.random(1000), rng.random(1000))
-    rule = "median" if narrow else "auto"
-    kernel = FittedKernel(Scaled(Exponential(bandwidth=rule)), np.column_stack([1 - p, p]))
-    assert kernel.notes == ((NARROW,) if narrow else ())
-
-
 @pytest.mark.parametrize("n", [2, 3, 10, 300])
 @pytest.mark.parametrize("m", [2, 3, 20])
 def test_usual_bandwidths_hide_nothing(n, m):
     """The default rules have no note, however few the rows."""
     probs = np.random.default_rng(n).dirichlet(np.ones(m), n)
     assert FittedKernel(Scaled(Exponential()), probs).notes == ()
-
-
-def test_equal_rows_are_neighbours_at_any_bandwidth():
-    """Grades: a tiny bandwidth compares the rows of a grade with each other."""
-    p = np.repeat([0.1, 0.2, 0.4], 10)
-    kernel = Scaled(Exponential(bandwidth=1e-9))
-    assert FittedKernel(kernel, np.column_stack([1 - p, p])).notes == ()
 
 
 # ---- kernels on a line --------------------------------------------------------------------------

@@ -24,29 +24,10 @@ def written_out(kernel, m=2):
     return [(term.factors, term.matrix.tolist()) for term in kernel.terms(m)]
 
 
-def test_scaled_keeps_its_matrix():
-    """By default the identity."""
-    assert written_out(Scaled(E), 3) == [((E,), np.eye(3).tolist())]
-    assert Scaled(E).terms(3)[0].is_identity
-    given = A.copy()
-    kernel = Scaled(E, given)
-    given[0, 0] = -100.0
-    assert written_out(kernel) == [((E,), A.tolist())]
-    assert not kernel.terms(2)[0].is_identity
-
-
 def test_product_distributes_over_sums():
     """A product of sums has a term for each choice of summands."""
     kernel = Product(Sum(Scaled(E, A), Scaled(G, B)), Scaled(E, B))
     assert written_out(kernel) == [((E, E), (A * B).tolist()), ((G, E), (B * B).tolist())]
-
-
-def test_as_matrix_kernel_reads_scalars_and_none():
-    """None is the default kernel of the paper; a matrix kernel stays itself."""
-    kernel = Scaled(E, A)
-    assert str(as_matrix_kernel(None)) == "exponential of total variation"
-    assert written_out(as_matrix_kernel(G)) == [((G,), np.eye(2).tolist())]
-    assert as_matrix_kernel(kernel) is kernel
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.lenses import (
     Classwise,
     Confidence,
-    Custom,
     Grouped,
     Largest,
     Strong,
@@ -30,12 +29,6 @@ def predictions():
         groups=["u", "v", "u", "v"],
         source="a model",
     )
-
-
-def assert_event(seen, value, happens):
-    """Assert that binary predictions have the event in column 1."""
-    np.testing.assert_array_equal(seen.probs, np.column_stack([1 - np.array(value), value]))
-    assert seen.labels.tolist() == happens
 
 
 def test_lenses_leave_the_predictions_alone(predictions):
@@ -71,25 +64,6 @@ def test_lens_names_the_classes_and_keeps_what_is_known(predictions, lens, names
     assert not seen.labels.flags.writeable
 
 
-def test_classwise_has_a_member_for_each_class(predictions):
-    """The family has one lens per class, in the order of the columns."""
-    assert Classwise().is_family
-    assert Classwise().members(predictions) == [
-        Classwise("ant"),
-        Classwise("bee"),
-        Classwise("cat"),
-    ]
-    assert Classwise("ant").members(predictions) == [Classwise("ant")]
-
-
-def test_top_label_is_confidence_where_a_class_is_predicted(predictions):
-    """Rows where another class is predicted are left out, with weights and groups."""
-    seen = TopLabel("bee")(predictions)
-    assert_event(seen, [0.5, 0.75], [1, 0])
-    assert seen.sample_weight.tolist() == [0.4, 1.6]
-    assert seen.groups.tolist() == ["u", "v"]
-
-
 def test_top_label_has_a_member_for_each_predicted_class():
     """A class that is never predicted has no rows and no lens."""
     predictions = Predictions([[0.5, 0.5, 0.0], [0.25, 0.0, 0.75]], [0, 1])
@@ -105,24 +79,6 @@ def test_grouped_puts_the_rest_in_a_group_of_its_own(predictions):
     np.testing.assert_array_equal(seen.probs[:, 0], ROWS[:, 1])
     assert seen.labels.tolist() == [0, 1, 1, 1]
     assert seen.classes.tolist() == ["bee", "other"]
-
-
-def test_custom_takes_what_the_function_returns(predictions):
-    """Probabilities in one dimension, and booleans as labels, are taken as anywhere."""
-    seen = Custom(lambda p, y: (p[:, 0], y == 0))(predictions)
-    assert_event(seen, ROWS[:, 0].tolist(), [0, 0, 0, 1])
-    assert seen.sample_weight.tolist() == [0.4, 0.8, 1.2, 1.6]
-    assert seen.source == "a model"
-
-
-def test_top_rank_1_is_confidence_and_within_top_never_exceeds_one(predictions):
-    first, confidence = TopRank(1)(predictions), Confidence()(predictions)
-    np.testing.assert_array_equal(first.probs, confidence.probs)
-    np.testing.assert_array_equal(first.labels, confidence.labels)
-    rows = np.full((1, 10), 0.1)
-    rows[0, 0] = 1 - 9 * 0.1
-    seen = WithinTop(9)(Predictions(rows, [0], renormalize=True))
-    assert 0 <= seen.probs.min() <= seen.probs.max() <= 1
 
 
 @pytest.mark.parametrize("r", [0, -1, 1.0, "2", True])

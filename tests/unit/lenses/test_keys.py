@@ -61,17 +61,6 @@ def test_claim_says_the_null_hypothesis_in_words(key):
     assert resolve_lens(key).claim == CLAIMS[key]
 
 
-def test_custom_goes_by_the_name_of_its_function():
-    """The name is that of the function, unless one is given."""
-
-    def halves(probs, labels):
-        return probs, labels
-
-    assert str(Custom(halves)) == "custom[halves]"
-    assert str(Custom(halves, name="mine")) == "custom[mine]"
-    assert Custom(halves).claim == "the predictions that halves induces are calibrated"
-
-
 @pytest.mark.parametrize("key", REGISTRY)
 def test_registry_names_lenses_with_a_title(key):
     """An entry is a class of lenses with a line for lists; its key, filled in, makes one."""
@@ -86,12 +75,3 @@ def test_only_lenses_left_open_are_families(lens):
     assert lens.is_family == (str(lens) in {"classwise", "top-label"})
     if not lens.is_family:
         assert lens.members(Predictions([0.5], [1])) == [lens]
-
-
-def test_members_of_a_family_have_keys_that_resolve():
-    """The key of a member, of text or number, finds the same class again."""
-    predictions = Predictions([0.25, 0.75], [5, 7], classes=[5, 7])
-    for family in (Classwise(), TopLabel()):
-        for member in family.members(predictions):
-            again = resolve_lens(str(member))(predictions)
-            assert again.probs.tolist() == member(predictions).probs.tolist()

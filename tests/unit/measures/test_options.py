@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from caltest import InvalidInput, NotApplicable, measures
@@ -83,13 +82,6 @@ def test_illegal_option_is_refused(case):
 def test_unknown_alternative_of_a_grade_is_refused(grade):
     with pytest.raises(InvalidInput, match="alternative must be one of 'greater', 'two-sided'"):
         grade(alternative="less")
-
-
-def test_option_without_effect_is_refused():
-    with pytest.raises(InvalidInput, match="digits has no effect with method='standard'"):
-        measures.confidence_band([0.5], [1], method="standard", digits=2)
-    with pytest.raises(InvalidInput, match="reference must be one of the classes; got 'x'"):
-        measures.hosmer_lemeshow(np.full((4, 3), 1 / 3), [0, 1, 2, 0], reference="x")
 
 
 # ---- lenses of what is no number ----------------------------------------------------------------

@@ -6,11 +6,10 @@ import math
 import numpy as np
 import pytest
 import scipy
-from sklearn.isotonic import IsotonicRegression
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.measures.splits import PRECISION, isotonic_at, recalibration
+from caltest.measures.splits import PRECISION, recalibration
 
 KEYS = ("e-likelihood-ratio", "e-hosmer-lemeshow")
 
@@ -69,20 +68,6 @@ def test_recalibration_is_the_most_probable_one(m, with_offsets):
     assert slope - 1 == pytest.approx(best.x[0], abs=1e-5)
     np.testing.assert_allclose(offsets[: best.x.size - 1], best.x[1:], atol=1e-5)
     assert with_offsets or not offsets.any()
-
-
-def test_isotonic_curve_is_that_of_scikit_learn():
-    """With half an event added to each step of its fit."""
-    rng = np.random.default_rng(2)
-    event = np.sort(np.round(rng.random(80), 2))
-    labels = (rng.random(80) < event).astype(np.uint8)
-    fit = IsotonicRegression().fit(event, labels).predict(event)
-    expected = [
-        (labels[fit == value].sum() + 0.5) / (np.count_nonzero(fit == value) + 1) for value in fit
-    ]
-    np.testing.assert_allclose(isotonic_at(event, labels, event), expected, rtol=1e-12)
-    between = isotonic_at(np.array([0.2, 0.6]), np.array([0, 1], np.uint8), np.array([0.1, 0.4]))
-    np.testing.assert_allclose(between, [0.25, 0.5])
 
 
 @pytest.mark.parametrize("key", KEYS)

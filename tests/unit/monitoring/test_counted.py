@@ -39,18 +39,6 @@ def test_a_batch_that_comes_again_is_refused(m):
     assert watch.update(*day(3, m=m)).n == 400
 
 
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_rows_are_known_in_any_order_and_precision():
-    """Reversed, as single precision, as text that was written from it, as one column."""
-    probs, labels = day(1)
-    watch = ct.monitor().update(probs[:, 1].astype(np.float32), labels)
-    written = [float(str(value)) for value in probs[:, 1].astype(np.float32)]
-    refused(watch, written, labels)
-    refused(watch, probs[::-1, 1], labels[::-1])
-    refused(watch, probs, labels)
-    assert watch.update(probs, 1 - labels).n == 200
-
-
 @pytest.mark.full
 def test_a_file_that_grows_is_refused():
     """It begins with the rows of the last batch; where it has another name, that is told."""

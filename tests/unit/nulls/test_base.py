@@ -10,28 +10,14 @@ from caltest.measures import REGISTRY, SKCE
 from caltest.nulls import base as resampling
 from caltest.nulls.base import (
     BATCH,
-    Draws,
-    Replicates,
     batch_seeds,
     drawn_batches,
     resampled_values,
     resampling_pvalue,
 )
-from caltest.nulls.exact import enumerate_labels, enumerated
+from caltest.nulls.exact import enumerate_labels
 from caltest.numerics.joint import TIES
-from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import threads
-
-
-def test_consistency_draws_predictions_anew(outcome_of, count):
-    """What depends on the predictions alone varies, around its observed value."""
-    predictions = generative_model("M1", n=400, m=3, alpha=1.0, rng=0)
-    outcome = outcome_of("consistency", count, predictions, n_resamples=400)
-    first = predictions.probs[:, 0]
-    parts = outcome.distribution % 1.0  # the counts are whole, the mean of 400 values is below 1
-    error = first.std() / 20
-    assert parts.std() == pytest.approx(error, rel=0.2)
-    assert abs(parts.mean() - first.mean()) < 5 * error / 20
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "biased", "linear", "block"])
@@ -59,56 +45,10 @@ def test_consistency_says_that_it_may_reject_calibrated_models(outcome_of, count
 ECE = REGISTRY["ece"]
 
 
-def law(values, weights, alternative="greater", observed=0.0):
-    values, weights = np.array(values, float), np.array(weights, float)
-    return Replicates(np.append(observed, values), 1.0, alternative, np.append(0.0, weights))
-
-
-def test_pvalue_of_listed_values_is_their_probability():
-    """Of values as large, or twice the smaller tail; values apart by rounding are ties."""
-    found = law([3, 1, 2, 2], [0.1, 0.4, 0.2, 0.3]).pvalues(np.array([1.0, 2.0, 2.5, 3.0, 4.0]))
-    np.testing.assert_allclose(found, [1.0, 0.6, 0.1, 0.1, 0.0], atol=1e-15)
-    found = law([1, 2, 3], [0.2, 0.5, 0.3], "two-sided").pvalues(np.array([1.0, 2.0, 3.0]))
-    np.testing.assert_allclose(found, [0.4, 1.0, 0.6], atol=1e-15)
-    found = law([1.0, 1.0 + 1e-15, np.inf], [0.5, 0.25, 0.25]).pvalues(np.array([1.0, np.inf]))
-    np.testing.assert_allclose(found, [1.0, 0.25], atol=1e-15)
-
-
-def test_redrawn_labels_are_looked_up_among_those_listed():
-    """The statistic of a resample is that of its label vector."""
-    probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
-    bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
-    listed = enumerate_labels(bound, "greater", 12)
-    found = enumerated(ECE(), bound, listed, Draws(50, 3)).replicates
-    labels = bound.redraw(resample_keys(3, 50))
-    np.testing.assert_allclose(found.values[1:], bound.values(labels), atol=1e-15)
-    assert found.values[0] == listed.values[0]
-
-
-@pytest.mark.parametrize(("at_most", "count"), [(12, 12), (11, None)])
-def test_label_vectors_of_positive_probability_are_counted(at_most, count):
-    """2 x 3 x 1 x 2 vectors, and none where that is too many."""
-    probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
-    bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
-    found = enumerate_labels(bound, "greater", at_most)
-    assert (None if found is None else found.values.size - 1) == count
-    assert count is None or found.weights.sum() == pytest.approx(1.0)
-
-
 def test_impossible_labels_are_left_to_resampling():
     """Their p-value is the smallest that B resamples can give, at every n."""
     bound = ECE().bind(Predictions([[0.5, 0.5], [0.0, 1.0]], [0, 0]))
     assert enumerate_labels(bound, "greater", 100) is None
-
-
-def test_many_vectors_are_evaluated_some_at_a_time(monkeypatch):
-    """The law does not depend on it."""
-    bound = ECE().bind(Predictions(np.linspace(0.1, 0.9, 6), [0, 1, 0, 1, 1, 1]))
-    whole = enumerate_labels(bound, "greater", 64)
-    monkeypatch.setattr("caltest.nulls.base.AT_A_TIME", 48)
-    parts = enumerate_labels(bound, "greater", 64)
-    np.testing.assert_array_equal(whole.values, parts.values)
-    np.testing.assert_array_equal(whole.weights, parts.weights)
 
 
 # ---- resamples in batches -----------------------------------------------------------------------
@@ -131,15 +71,6 @@ def test_batch_seeds_cover_all_resamples(n_resamples):
     assert sum(sizes) == n_resamples
     assert set(sizes[:-1]) <= {BATCH}
     assert len({seed.spawn_key for seed in seeds}) == len(seeds)
-
-
-def test_more_resamples_begin_with_the_same():
-    """B = 999 starts with the resamples of B = 640."""
-    values = [
-        resampled_values(drawn_batches(draw, 1, b), evaluate, 5, pooled=False)
-        for b in (10 * BATCH, 999)
-    ]
-    np.testing.assert_array_equal(values[1][: 10 * BATCH], values[0])
 
 
 @pytest.mark.parametrize("pooled", [False, True])
@@ -185,15 +116,6 @@ def test_pvalue_has_ties_within_rounding_of_the_scale(scale):
     near, far = observed - 0.5 * TIES * scale, observed - 2 * TIES * scale
     assert resampling_pvalue(observed, np.array([near]), scale) == 1.0
     assert resampling_pvalue(observed, np.array([far]), scale) == 0.5
-
-
-def test_infinite_values_tie_with_infinite_values_only():
-    """The log loss is infinite where a label was impossible."""
-    resampled = np.array([0.0, 1.0, np.inf])
-    assert resampling_pvalue(np.inf, resampled) == 0.5
-    assert resampling_pvalue(1.0, resampled) == 0.75
-    assert resampling_pvalue(np.inf, resampled, alternative="two-sided") == 1.0
-    assert resampling_pvalue(np.inf, resampled[:2]) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(("observed", "resampled"), [(np.nan, [0.0]), (0.0, [np.nan, 1.0])])

@@ -23,14 +23,6 @@ def test_exact_statistic_is_the_estimate(estimator, m, outcome_of):
     assert outcome.statistic == outcome.estimate == pytest.approx(expected, rel=1e-12)
 
 
-def test_exact_null_holds_the_predictions_fixed(outcome_of, count):
-    """What depends on the predictions alone is the same in every resample."""
-    predictions = generative_model("M1", n=20, m=3, alpha=1.0, rng=0)
-    outcome = outcome_of("exact", count, predictions)
-    parts = outcome.distribution - predictions.probs[:, 0].mean()
-    np.testing.assert_allclose(parts, np.round(parts), atol=1e-12)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("size", [1e-14, 1e14])
 def test_exact_pvalue_does_not_depend_on_the_scale_of_the_kernel(size, estimator, outcome_of):

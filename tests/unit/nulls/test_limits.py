@@ -11,7 +11,6 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Scaled
 from caltest.measures import SKCE, skce
-from caltest.measures.grades.grade import Binomial
 
 
 @pytest.mark.parametrize("estimator", ["linear", "block"])
@@ -126,10 +125,3 @@ def test_bound_needs_a_kernel_that_is_psd_and_not_zero(outcome_of):
         outcome_of(
             "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
         )
-
-
-def test_closed_form_is_what_the_measure_says(outcome_of):
-    outcome = outcome_of("closed-form", Binomial(), Predictions([0.1] * 20, [0] * 15 + [1] * 5))
-    assert outcome.pvalue == pytest.approx(stats.binom.sf(4, 20, 0.1), rel=1e-12)
-    assert (outcome.statistic, outcome.estimate) == (5.0, 0.25)
-    assert outcome.distribution is outcome.replicates is None

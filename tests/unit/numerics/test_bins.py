@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from caltest.numerics.bins import (
-    bin_of,
     cell_numbers,
     quantile_cuts,
-    sort_by_cell,
     uniform_bins,
-    uniform_sums,
 )
 
 pytestmark = pytest.mark.loops
@@ -48,14 +45,6 @@ def test_cells_number_distinct_rows_in_order_of_appearance(n, m, levels):
     assert count == len(seen)
 
 
-def test_quantile_cuts_never_split_ties():
-    """A cut is the smallest value with enough mass; all values equal to it are below."""
-    values = np.array([0.1, 0.1, 0.2, 0.3, 0.3, 0.3, 0.9])
-    np.testing.assert_array_equal(quantile_cuts(values, None, 3), [0.2, 0.3])
-    np.testing.assert_array_equal(quantile_cuts(values, None, 7), [0.1, 0.2, 0.3])
-    assert quantile_cuts(np.full(5, 0.4), None, 3).size == 0
-
-
 @pytest.mark.parametrize("bins", [1, 2, 3, 7, 20, 33])
 def test_quantile_cuts_share_the_rows_evenly(bins):
     """Without ties the sizes of the bins differ by one at most."""
@@ -72,27 +61,3 @@ def test_quantile_cuts_of_weights_of_one_are_those_without(bins):
     plain = quantile_cuts(values, None, bins)
     np.testing.assert_array_equal(quantile_cuts(values, np.ones(300), bins), plain)
     np.testing.assert_array_equal(quantile_cuts(values, np.full(300, 0.1), bins), plain)
-
-
-def test_sorting_by_cell_keeps_the_order_of_the_rows():
-    """As a stable sort, with the place where each cell starts."""
-    cells = np.array([2, 0, 2, 1, 0, 2])
-    order, start = sort_by_cell(cells, 4)
-    np.testing.assert_array_equal(order, np.argsort(cells, kind="stable"))
-    np.testing.assert_array_equal(start, [0, 2, 3, 6, 6])
-
-
-@pytest.mark.parametrize("with_edges", [False, True])
-def test_uniform_sums_are_those_of_a_loop(with_edges):
-    """Of more rows than are binned at a time, on edges or not."""
-    rng = np.random.default_rng(0)
-    event = rng.uniform(size=3001)
-    if with_edges:
-        event[1024:2000] = rng.integers(0, 16, 976) / 15
-    labels = (rng.uniform(size=3001) < event).astype(np.int64)
-    expected = np.zeros((15, 3))
-    for p, y in zip(event, labels, strict=True):
-        expected[bin_of(p, 15.0)] += 1, p, y
-    sums = uniform_sums(event, labels, None, 15)
-    np.testing.assert_allclose(sums[:, :3], expected, rtol=1e-12)
-    assert np.array_equal(sums[:, 3], expected[:, 0])

@@ -12,7 +12,6 @@ from caltest.numerics.crossings import (
     _crossing,
     crossing_tails,
     dispersions,
-    group_extremes,
 )
 from caltest.numerics.labels import resample_keys, row_hashes
 
@@ -54,23 +53,6 @@ def test_what_is_left_out_is_bounded(reach):
     found = crossing_tails(np.array([0, 400]), n, expected, np.array([reach]))[0]
     whole = _crossing(n, expected, reach, 0.0)[0]
     assert whole * (1 - 1e-9) <= found <= whole * 1.0001 + 1e-30
-
-
-def test_extremes_hold_those_between_rows():
-    """Whatever the order of the rows within a cell."""
-    rng = np.random.default_rng(3)
-    p = np.sort(rng.uniform(0.2, 0.8, 60))
-    y = rng.random(60) < p
-    start = np.arange(0, 60, 6)
-    sums = [np.add.reduceat(values, start) for values in (y.astype(float), p)]
-    high, low, highest, lowest = group_extremes(np.array([0, 10]), *sums, np.zeros(10, dtype=bool))[
-        :, 0
-    ]
-    rows = np.append(0.0, np.cumsum(y - p))
-    assert low >= lowest
-    assert high <= highest
-    assert lowest <= rows.min() <= low
-    assert high <= rows.max() <= highest
 
 
 @pytest.mark.parametrize("scale", [1, 40])

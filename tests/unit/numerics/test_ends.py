@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from caltest.numerics.ends import between_words, even_ends, round_end
+from caltest.numerics.ends import between_words, even_ends
 
 
 def ends_of(values, parts=20):
@@ -22,14 +22,6 @@ def test_ends_are_short_and_split_no_ties():
     assert not np.isin(ends, values).any()
     assert ends_of(np.full(50, 0.3)).size == 0
     assert ends_of(np.repeat([0.3, np.nextafter(0.3, 1)], 50)).size == 0
-
-
-def test_end_lies_inside_no_cell():
-    """Cells of counted rows are intervals of predictions."""
-    least, most = np.array([0.0, 0.2, 0.4]), np.array([0.1, 0.31, 0.5])
-    end = round_end(least, most, 0, 1)
-    assert end is not None
-    assert not ((least <= end) & (end <= most)).any()
 
 
 def test_ends_in_words_keep_all_digits():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, entropy
+from scipy.stats import binomtest
 
 from caltest.datasets import generative_model
 from caltest.measures.bins.debiased_ece import DebiasedECE
@@ -12,7 +12,6 @@ from caltest.numerics.event_tails import (
     both_sides,
     end_cells,
     events_at_most,
-    hidden_information,
     largest_prefix_tail,
     largest_tail,
     rate_limits,
@@ -22,14 +21,6 @@ from caltest.numerics.event_tails import (
 RNG = np.random.default_rng(0)
 PROBS = np.sort(RNG.uniform(0, 0.4, 30))
 EVENTS = RNG.random(30) < PROBS
-
-
-def test_equal_probabilities_give_the_binomial():
-    """To the last digits, far out too."""
-    for seen in (0, 1, 5, 60):
-        expected = binom.cdf(seen, 200, 0.1)
-        assert FewEvents(np.full(200, 0.04), seen, 12.0).exact() == pytest.approx(expected)
-        assert events_at_most(np.full(200, 0.1), seen) == pytest.approx(expected)
 
 
 def test_raised_probabilities_have_the_excess():
@@ -119,14 +110,3 @@ def test_end_cells_halve_the_rows_from_either_end():
     assert size.tolist() == [1, 2, 4, 1, 2, 4]
     assert events.tolist() == [0, 0, 2, 1, 2, 2]
     assert expected == pytest.approx([0.1, 0.3, 1.0, 0.4, 0.7, 1.0])
-
-
-def test_hidden_information_of_cells():
-    """That of the upper limit of one cell; a number where rates are right."""
-    high = binomtest(0, 20).proportion_ci(0.95).high
-    roots = [np.sqrt(2 * entropy([q, 1 - q], [0.02, 0.98])) for q in (high, 0.0)]
-    cell = (np.array([0.0]), np.array([0.4]), np.array([20.0]))
-    assert hidden_information(*cell, 20, 0.025) == pytest.approx(roots[0] - roots[1], rel=1e-9)
-    expected = np.cumsum(np.full(50, 0.3))[-1:]
-    found = hidden_information(np.array([15.0]), expected, np.array([50.0]), 50, 0.025)
-    assert 0 < found < 1

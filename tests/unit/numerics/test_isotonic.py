@@ -26,18 +26,6 @@ def test_pool_steps_equals_scikit_learn(seed):
     np.testing.assert_allclose(fit(score, labels, weight), peer, atol=1e-12)
 
 
-def test_pool_steps_by_hand():
-    """Equal means and equal scores are one step, decreasing labels one block."""
-    mass, events, last = pool_steps(
-        np.array([0, 1, 0, 1, 1], np.uint8), np.ones(5), np.ones(5, np.bool_)
-    )
-    assert (mass.tolist(), events.tolist(), last.tolist()) == ([1, 2, 2], [0, 1, 2], [0, 2, 4])
-    score = np.array([0.2, 0.2, 0.8])
-    for labels in ([1, 0, 1], [0, 1, 1]):
-        assert fit(score, np.array(labels), np.ones(3)).tolist() == [0.5, 0.5, 1.0]
-    assert fit(np.array([0.1, 0.5, 0.9]), np.array([1, 1, 0]), np.ones(3)).tolist() == [2 / 3] * 3
-
-
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_recalibrated_scores_are_those_of_the_fit(logarithmic):
     """The Brier score or the log loss of the fitted values, a row of labels at a time."""

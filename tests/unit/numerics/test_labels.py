@@ -26,19 +26,6 @@ def drawn(probs, seed=0, size=7):
     return draw_labels(cumulative_limits(np.asarray(probs)), rows, resample_keys(seed, size))
 
 
-def uniform_numbers(n, keys):
-    """Compute SplitMix64 with Python's integers."""
-    mask = (1 << 64) - 1
-    out = np.empty((keys.size, n))
-    for b, key in enumerate(keys.tolist()):
-        for i in range(n):
-            z = (key + (i + 1) * labels.GAMMA) & mask
-            z = ((z ^ (z >> 30)) * labels.FIRST) & mask
-            z = ((z ^ (z >> 27)) * labels.SECOND) & mask
-            out[b, i] = (z ^ (z >> 31)) / 2.0**64
-    return out
-
-
 @pytest.mark.parametrize(("m", "dtype"), [(2, "u1"), (256, "u1"), (257, "u2"), (65537, "u4")])
 def test_label_dtype_holds_every_code(m, dtype):
     """The type is the smallest that holds m - 1."""
@@ -68,17 +55,6 @@ def test_draw_labels_never_draws_an_impossible_class(m):
     probs = np.zeros((2000, m))
     probs[:, [1, m - 2]] = 0.1, 0.8999999999999999
     assert set(np.unique(drawn(probs))) == {1, m - 2}
-
-
-@pytest.mark.parametrize("m", [16, 300])
-def test_draw_labels_inverts_the_cumulative_probabilities(m):
-    """Counting the limits that are no larger gives NumPy's searchsorted."""
-    probs = np.random.default_rng(0).dirichlet(np.ones(m), 50)
-    sums, uniforms = probs.cumsum(axis=1), uniform_numbers(50, resample_keys(0, 7))
-    expected = [
-        [np.searchsorted(sums[i], u, side="right") for i, u in enumerate(row)] for row in uniforms
-    ]
-    np.testing.assert_array_equal(drawn(probs), expected)
 
 
 @pytest.mark.full

@@ -2,29 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import expit
 
-from caltest.numerics.newton import bounded_step, climb
+from caltest.numerics.newton import climb
 
 pytestmark = pytest.mark.loops
-
-
-def test_bounded_step_is_the_best_of_its_length():
-    """And Newton's where that is within it."""
-    curvature, slope = np.array([2.0, 0.3, 0.0]), np.array([1.0, -2.0, 0.5])
-    ours = bounded_step(curvature, slope, 1.5)
-
-    def loss(x):
-        return curvature @ (x * x) / 2 - slope @ x
-
-    theirs = minimize(
-        loss, np.zeros(3), constraints={"type": "ineq", "fun": lambda x: 1.5**2 - x @ x}
-    )
-    assert np.linalg.norm(ours) == pytest.approx(1.5, rel=1e-3)
-    assert loss(ours) == pytest.approx(theirs.fun, rel=1e-3)
-    step = bounded_step(np.array([2.0, 0.0]), np.array([1.0, 0.0]), 10.0)
-    assert step == pytest.approx([0.5, 0.0])
 
 
 def test_climb_ends_at_the_maximum():

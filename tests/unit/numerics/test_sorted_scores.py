@@ -5,8 +5,6 @@ import pytest
 
 from caltest.numerics.sorted_scores import (
     LANES,
-    distinct_scores,
-    interpolate,
     moderate_weight,
     partial_sum_extremes,
     shares,
@@ -36,13 +34,6 @@ def test_sort_scores_is_a_sort_by_score_and_label():
     assert ordered.tolist() == [0.3, 0.8]
 
 
-def test_step_ends_marks_the_last_of_equal_scores():
-    """The last score always ends a step."""
-    ends = step_ends(np.array([0.1, 0.1, 0.2, 0.3, 0.3]))
-    assert ends.tolist() == [False, True, True, False, True]
-    assert step_ends(np.array([0.1])).tolist() == [True]
-
-
 @pytest.mark.parametrize("size", [1, LANES - 1, LANES, 2 * LANES + 3])
 def test_partial_sum_extremes_equal_cumulative_sums(size):
     """For two groups, rows in lanes and rows that are left over, with ties and weights."""
@@ -58,22 +49,6 @@ def test_partial_sum_extremes_equal_cumulative_sums(size):
         np.testing.assert_allclose(extremes[1, :, g], np.minimum(sums.min(axis=1), 0), atol=1e-14)
 
 
-SCORES = np.array([0.5, 0.0, 0.5, 1.0, -0.0])
-EVENT = np.array([True, False, False, True, True])
-
-
-def test_distinct_scores_counts_rows_and_events():
-    """Or the weights of rows that have one."""
-    values, mass, events = distinct_scores(SCORES, EVENT, None)
-    assert values.tolist() == [0.0, 0.5, 1.0]
-    assert mass.tolist() == [2.0, 2.0, 1.0]
-    assert events.tolist() == [1.0, 1.0, 1.0]
-    values, mass, events = distinct_scores(SCORES, EVENT, np.array([2.0, 1.0, 0.5, 0.0, 0.0]))
-    assert values.tolist() == [0.0, 0.5]
-    assert mass.tolist() == [1.0, 2.5]
-    assert events.tolist() == [0.0, 2.0]
-
-
 @pytest.mark.parametrize("size", [1e308, 1e-300, 5e-324])
 def test_moderate_weight_keeps_ratios(size):
     """Of weights that are too large or too small to be multiplied."""
@@ -85,34 +60,6 @@ def test_moderate_weight_keeps_ratios(size):
 def test_moderate_weight_leaves_common_weights():
     weight = np.array([0.1, 7.0, 1e9])
     assert (moderate_weight(weight) == weight).all()
-
-
-def test_interpolate_is_that_of_numpy():
-    """But it stays between the values, and does not overflow."""
-    rng = np.random.default_rng(2)
-    score, values = np.sort(rng.random(30)), rng.random(30)
-    x = np.concatenate([[0, 1], score, rng.random(100)])
-    np.testing.assert_allclose(interpolate(x, score, values), np.interp(x, score, values))
-    np.testing.assert_array_equal(interpolate(score, score, values), values)
-    rng = np.random.default_rng(0)
-    values = np.sort(rng.random((2000, 2)), axis=1)
-    x = np.array([np.nextafter(1.0, 0.0)])
-    for low, high in values:
-        assert low <= interpolate(x, np.array([0.0, 1.0]), np.array([low, high]))[0] <= high
-    score = np.array([0.0, 5e-324, 1e-300])
-    x = np.array([0.0, 5e-324, 5e-301, 1.0])
-    found = interpolate(x, score, np.array([0.0, 0.5, 1.0]))
-    np.testing.assert_allclose(found, [0, 0.5, 0.75, 1])
-
-
-def test_shares_sum_to_one_and_keep_the_sum():
-    """They are equal without weights."""
-    weight = np.array([3.0, 1, 7, 0])
-    share, total = shares(weight, 4)
-    assert total == 11
-    assert share == pytest.approx(weight / 11, rel=1e-15)
-    share, total = shares(None, 4)
-    assert (share.tolist(), total) == ([0.25] * 4, 4)
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-300, 1.5e308])

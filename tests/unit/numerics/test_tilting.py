@@ -10,7 +10,6 @@ from caltest.numerics.tilting import (
     Terms,
     convolved_tail,
     lattice_span,
-    product,
     saddlepoint_tail,
 )
 
@@ -57,20 +56,6 @@ def test_saddlepoint_of_events_is_within_a_thousandth(z):
     assert saddlepoint_tail(terms, x, 1.0) == pytest.approx(q[x:].sum(), rel=1e-3)
 
 
-def test_saddlepoint_of_no_lattice_is_near_all_label_vectors():
-    """The Brier score of 14 rows: 16384 label vectors."""
-    p = np.random.default_rng(2).uniform(0.05, 0.95, 14)
-    labels = np.indices((2,) * 14).reshape(14, -1).T
-    weights = np.where(labels == 1, p, 1 - p).prod(axis=1)
-    values = np.square(labels - p).sum(axis=1)
-    terms = Terms.of(np.column_stack([p**2, (1 - p) ** 2]), np.column_stack([1 - p, p]))
-    for quantile in (0.5, 0.9, 0.99, 0.999):
-        order = np.argsort(values)
-        x = values[order][np.searchsorted(np.cumsum(weights[order]), quantile)]
-        exact = weights[values >= x - 1e-12].sum()
-        assert saddlepoint_tail(terms, x) == pytest.approx(exact, rel=0.05)
-
-
 def test_ends_of_the_range_and_certain_sums_are_exact():
     terms = events(RISKS)
     for tail in (saddlepoint_tail, convolved_tail):
@@ -101,15 +86,6 @@ def test_lattice_is_found_up_to_rounding(steps, span):
     assert found == pytest.approx(span, rel=1e-6)
 
 
-def test_lattice_of_more_classes_and_weights():
-    """Integer scores of three labels, and one that is impossible and on no lattice."""
-    table = np.array([[0.0, 2.0, 6.0], [1.0, 5.0, math.pi]])
-    probs = np.array([[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]])
-    terms = Terms.of(table, probs)
-    assert lattice_span(terms) == 2.0
-    assert convolved_tail(terms, 7.0, 2.0) == pytest.approx(0.3 * 0.5 + 0.5)
-
-
 def test_deviance_is_twice_the_gain_of_the_best_tilt():
     """For equal risks that of the binomial likelihood; at the ends -2 log P."""
     terms = events(np.full(40, 0.25))
@@ -119,14 +95,3 @@ def test_deviance_is_twice_the_gain_of_the_best_tilt():
         expected = 80 * sum(a * math.log(a / b) for a, b in parts if a > 0)
         assert terms.deviance(x)[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert terms.deviance(41.0)[0] == math.inf
-
-
-def test_product_is_that_of_polynomials():
-    """An odd number of factors; rounding errors are small beside the largest coefficient."""
-    factors = np.random.default_rng(0).random((37, 3))
-    expected = np.ones(1)
-    for factor in factors:
-        expected = np.convolve(expected, factor)
-    np.testing.assert_allclose(
-        product(factors)[: expected.size], expected, rtol=1e-9, atol=1e-14 * expected.max()
-    )

@@ -67,15 +67,6 @@ def test_function_states_any_truth():
     assert by_function.power == ct.power(forecasts(), spread=1.5, **asked).power
 
 
-def test_weights_are_chances_to_be_drawn():
-    rows = forecasts(sample_weight=np.repeat([0.0, 1.0], 40))
-    drawn = ForecastDistribution(rows).sample(
-        np.random.default_rng(0), 500, truth_of_errors(None, None)
-    )
-    assert set(drawn.mean) <= set(rows.mean[40:])
-    assert drawn.sample_weight is None
-
-
 def test_sample_size_reaches_the_power():
     x = np.random.default_rng(0).normal(size=60)
     model = BayesianRidge().fit(x[:, None], x + np.random.default_rng(1).normal(size=60))

@@ -13,14 +13,6 @@ X = np.column_stack([np.ones(12), logit(P)])
 ONES = np.ones(12)
 
 
-def test_limit_of_calibrated_predictions_is_slope_one_and_intercept_zero():
-    """The covariance is the inverse of the information."""
-    beta, covariance = recalibration_variance(X, np.zeros(12), P, ONES)
-    information = (X * (P * (1 - P))[:, None]).T @ X / 12
-    np.testing.assert_allclose(beta, [0, 1], atol=1e-9)
-    np.testing.assert_allclose(covariance, np.linalg.inv(information), rtol=1e-6)
-
-
 def test_limit_of_a_logistic_truth_is_that_truth():
     """Slope and intercept are found, weights counted as rows."""
     q = expit(0.3 + 0.6 * logit(P))
@@ -30,13 +22,6 @@ def test_limit_of_a_logistic_truth_is_that_truth():
     rows = np.repeat(np.arange(12), np.arange(1, 13))
     repeated = recalibration_variance(X[rows], np.zeros(78), q[rows], np.ones(78))
     np.testing.assert_allclose(covariance, repeated[1])
-
-
-def test_offset_is_kept_with_slope_one():
-    """Of an intercept alone the limit balances events."""
-    q = P / 1.5
-    beta, _ = recalibration_variance(X[:, :1], X[:, 1], q, ONES)
-    assert expit(X[:, 1] + beta[0]).mean() == pytest.approx(q.mean())
 
 
 @pytest.mark.parametrize(("q", "rows"), [(np.ones(12), slice(None)), (P, slice(3, 4))])

@@ -21,17 +21,6 @@ def ns(result):
     return {row.measure: row.n for row in result.rows}
 
 
-def test_rows_for_the_ratio_are_those_of_its_formula():
-    """The interval exp(log(E/O) +- z s) has the width, and one row fewer is not enough."""
-    n, rate = ns(PLANNED)["E/O"], PROBS.mean()
-
-    def width(n):
-        s = norm.isf(0.025) * math.sqrt((1 - rate) / (n * rate))
-        return math.exp(s) - math.exp(-s)
-
-    assert width(n) <= 0.2 < width(n - 1)
-
-
 def test_width_of_the_ratio_is_that_of_the_interval_of_caltest():
     """`expected_observed_interval` on n rows with the planned rate is as wide as planned."""
     n = ns(PLANNED)["E/O"]

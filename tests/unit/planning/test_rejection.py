@@ -1,6 +1,5 @@
 """Decisions without more resamples than they need are those of the whole test."""
 
-import numpy as np
 import pytest
 
 import caltest as ct
@@ -87,11 +86,3 @@ def test_most_extreme_counts_what_the_pvalue_allows(level, sides):
     counts = [h for h in range(200) if min(1.0, sides * (1 + h) / 200) <= level]
     assert most_extreme(level, 199, sides) == (max(counts) if counts else -1)
     assert isinstance(most_extreme(level, 199, sides), int)
-
-
-def test_estimate_is_that_of_the_observed_labels():
-    """It is the value of the measure."""
-    data = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
-    decision = decide(plan_of("ece", data, 1, "confidence"), level=0.05, n_resamples=99)
-    expected = ct.measures.ece(data, lens="confidence")
-    assert np.isclose(decision[1], expected)

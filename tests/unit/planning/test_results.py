@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binomtest
+from scipy.stats import beta
 
 import caltest as ct
 from caltest.planning import Power
@@ -45,10 +45,3 @@ def test_result_is_a_sequence_of_rows_with_a_line_of_csv_each():
     assert len(curve()) == len(list(curve())) == 2
     assert curve().n.tolist() == [20, 40]
     assert [row.power for row in curve()] == curve().power.tolist()
-
-
-def test_interval_is_that_of_a_binomial_rate():
-    """It covers the error of the simulation."""
-    row = curve()[1]
-    expected = binomtest(row.rejections, 20).proportion_ci(0.9, method="exact")
-    assert row.interval(0.9) == pytest.approx((expected.low, expected.high))

@@ -8,28 +8,11 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from caltest import InvalidInput, NotApplicable, Predictions
-from caltest.planning.truths import CALIBRATED, as_distribution, truth_of_classes
+from caltest.planning.truths import as_distribution, truth_of_classes
 from caltest.predictions import ModelData
 
 P2 = np.array([[0.7, 0.3], [0.1, 0.9], [1.0, 0.0]])
 P3 = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
-
-
-def test_truth_is_calibration_where_none_is_given():
-    """The labels have the distribution that was predicted."""
-    truth = truth_of_classes(3)
-    assert truth.text == CALIBRATED
-    assert truth.of(P3) is P3
-
-
-@pytest.mark.parametrize("p", [P2, P3])
-def test_temperature_is_a_power_of_the_probabilities(p):
-    """softmax(log p / T) is p^(1/T) rescaled, zeros included."""
-    powers = p ** (1 / 1.5)
-    expected = powers / powers.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(
-        truth_of_classes(p.shape[1], temperature=1.5).of(p), expected, atol=1e-15
-    )
 
 
 def test_slope_and_intercept_are_those_of_the_log_odds():
@@ -176,18 +159,6 @@ def test_frozen_distributions_are_taken():
     made = of(dirichlet([1, 2, 3]), classes=["a", "b", "c"])
     assert (made.name, made.m) == ("Dirichlet(1, 2, 3)", 3)
     assert of(dirichlet(np.arange(1, 11))).name == "Dirichlet(1, 2, ..., 10)"
-
-
-def test_function_of_generator_and_n_is_a_distribution():
-    """One dimension is the risk of the second class."""
-
-    def risks(rng, n):
-        return rng.uniform(0.1, 0.3, n)
-
-    made = of(risks)
-    assert made.m == 2
-    assert made.name.endswith("risks")
-    assert drawn(made)[:, 1].max() < 0.3
 
 
 def test_function_may_draw_logits_or_rows_that_are_off_by_rounding():

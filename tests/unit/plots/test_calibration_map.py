@@ -97,16 +97,6 @@ def test_splines_show_the_score_they_recalibrate(mode, n_lines):
     assert len(ax.lines) == 1 + n_lines
 
 
-def test_what_is_no_fitted_calibrator_is_refused():
-    """A class, another object, a calibrator before its fit."""
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(InvalidInput, match="calibrator must be a calibrator"):
-        calibration_map(Identity)
-    with pytest.raises(NotFittedError, match="not fitted"):
-        calibration_map(BetaCalibrator())
-
-
 # ---- pictures of maps of several classes --------------------------------------------------------
 
 DATA = {m: ct.datasets.generative_model("M2", 300, m, rng=1) for m in (2, 3, 5)}

@@ -15,7 +15,6 @@ from caltest.measures import (
 )
 from caltest.plots import attributes_diagram, reliability_diagram
 from caltest.plots.base import tips_of
-from caltest.results import HTest
 
 RNG = np.random.default_rng(1)
 P = RNG.random(400)
@@ -250,16 +249,6 @@ def test_illegal_option_is_refused(options, message):
 def test_lens_that_leaves_three_classes_is_not_applicable():
     with pytest.raises(NotApplicable, match="a reliability diagram takes one-dimensional"):
         reliability_diagram(P3, Y3, lens="largest-2")
-
-
-def test_result_without_predictions_or_with_labels_is_refused():
-    """A result that was read from JSON holds numbers only."""
-    result = calibration_test(P, Y, n_resamples=9, rng=1)
-    with pytest.raises(NotApplicable, match="a reliability diagram needs the predictions"):
-        reliability_diagram(HTest.from_dict(result.to_dict()))
-    result = calibration_test(P, Y, n_resamples=9, rng=1)
-    with pytest.raises(InvalidInput, match="labels has no effect where the first argument is the"):
-        reliability_diagram(result, Y)
 
 
 def test_lines_are_those_of_the_observed_frequency():

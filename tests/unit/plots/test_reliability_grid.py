@@ -7,7 +7,6 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.calibrators import TemperatureScaling
-from caltest.lenses import Confidence
 from caltest.measures import ece
 from caltest.plots import base, calibration_graphs, reliability_grid
 from caltest.plots.reliability_grid import POINTS, _graphs
@@ -48,21 +47,6 @@ def test_grid_of_a_table_shows_adjusted_pvalues():
     expected = dict(zip((row.lens for row in table), table.adjusted.tolist(), strict=True))
     del expected["strong"]
     assert shown == {lens: f"{base.pvalue_text(value)} ece" for lens, value in expected.items()}
-
-
-def test_tests_of_one_lens_share_a_diagram():
-    """Two tests of a lens are two p-values in it, named, and not the same diagram twice."""
-    tests = ["ece", "spiegelhalter"]
-    table = calibration_test(DATA, test=tests, lens=["confidence", "top-2"], n_resamples=9, rng=1)
-    grid = reliability_grid(table)
-    assert {ax.get_title(loc="left") for ax in grid} == {"confidence", "top-2"}
-    assert len(grid) == 2
-    for ax in grid:
-        lens = ax.get_title(loc="left")
-        rows = zip(table.rows, table.adjusted.tolist(), strict=True)
-        pairs = sorted((p, row.test) for row, p in rows if row.lens == lens)
-        expected = [f"{base.pvalue_text(p)} {test}" for p, test in pairs]
-        assert ax.texts[0].get_text().splitlines()[1:] == expected
 
 
 def test_of_three_tests_the_smallest_pvalue_is_written():
@@ -119,17 +103,6 @@ def test_illegal_option_is_refused(options, message):
 
 M2 = ct.datasets.generative_model("M2", 400, 3, rng=1)
 TIED = Predictions([0.1, 0.4, 0.4, 0.9], [0, 1, 0, 1])
-
-
-@pytest.mark.parametrize("weight", [None, np.arange(1.0, 401.0)])
-def test_gap_is_the_ks_error(weight):
-    """The largest distance of the cumulated curves is the measure, weights or not."""
-    data = Predictions(M2.probs, M2.labels, sample_weight=weight)
-    curves = _graphs(Confidence()(data), 6)
-    expected = ct.measures.ks_error(data, lens="confidence")
-    assert curves.ks_error == pytest.approx(expected, rel=1e-12)
-    gap = np.abs(curves.cumulative_event - curves.cumulative_score)
-    assert gap.max() == pytest.approx(expected, rel=1e-12)
 
 
 def test_curves_are_those_of_a_hand_count():

@@ -111,15 +111,6 @@ def test_predictions_survive_pickling(predictions):
     assert not twin.probs.flags.writeable
 
 
-def test_predicted_is_the_first_of_equals(predictions, monkeypatch):
-    """Whatever the blocks."""
-    assert predictions.predicted.tolist() == [1, 0, 2, 0]
-    probs = np.random.default_rng(1).dirichlet(np.ones(3), 100)
-    monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
-    predictions = Predictions(probs, np.zeros(100, dtype=int))
-    np.testing.assert_array_equal(predictions.predicted, probs.argmax(axis=1))
-
-
 @pytest.mark.parametrize("rows", [[2, 0], np.array([2, 0]), slice(2, None, -2)])
 def test_subset_keeps_rows_with_all_they_have(predictions, rows):
     """Weights and groups go with their rows; classes and source stay."""
@@ -138,26 +129,6 @@ def test_subset_leaves_the_whole_as_it_is(predictions):
     assert predictions.n == 4
 
 
-def test_weights_are_over_the_mean_of_the_positive_ones():
-    """In any unit, and weights of 1 stay as they are."""
-    for unit in (1e-300, 1.0, 1e300):
-        made = Predictions([0.2, 0.3, 0.4], [0, 1, 0], sample_weight=unit * np.array([1, 3, 0]))
-        np.testing.assert_allclose(made.sample_weight, [0.5, 1.5, 0.0])
-    made = Predictions([0.2, 0.3, 0.4], [0, 1, 0], sample_weight=[1, 1, 0])
-    assert made.sample_weight.tolist() == [1, 1, 0]
-
-
-def test_by_group_splits_in_sorted_order(predictions):
-    """Groups can be replaced."""
-    parts = predictions.by_group()
-    assert list(parts) == ["u", "v"]
-    assert parts["v"].labels.tolist() == [0, 1]
-    assert {type(key) for key in predictions.with_groups([2, 1, 2, 1]).by_group()} == {int}
-    assert predictions.with_groups([1, 1, 2, 2]).groups.tolist() == [1, 1, 2, 2]
-    with pytest.raises(InvalidInput, match="groups must have one entry per row"):
-        predictions.with_groups([1])
-
-
 def test_trusted_takes_arrays_without_a_check(predictions):
     """The arrays themselves are taken, and locked."""
     probs, labels = np.array([[2.0, 0.0]] * 4), np.array([5, 5, 5, 5])
@@ -165,30 +136,6 @@ def test_trusted_takes_arrays_without_a_check(predictions):
     assert made.probs is probs
     assert not probs.flags.writeable
     assert made.sample_weight is predictions.sample_weight
-
-
-def test_simulate_is_repeatable_and_keeps_all_but_the_labels(predictions, monkeypatch):
-    """It advances a generator, and does not depend on blocks."""
-    drawn = predictions.simulate(1)
-    assert drawn.probs is predictions.probs
-    assert drawn.groups is predictions.groups
-    assert drawn.labels.dtype == np.int64
-    wide = Predictions(np.full(1000, 0.5), np.zeros(1000, dtype=int))
-    np.testing.assert_array_equal(wide.simulate(7).labels, wide.simulate(7).labels)
-    rng = np.random.default_rng(7)
-    assert (wide.simulate(rng).labels != wide.simulate(rng).labels).any()
-    wide = Predictions(np.random.default_rng(1).dirichlet(np.ones(3), 100), [0, 1] * 50)
-    whole = wide.simulate(3).labels
-    monkeypatch.setattr("caltest.predictions.container.BLOCK", 3 * 7)
-    np.testing.assert_array_equal(wide.simulate(3).labels, whole)
-
-
-def test_simulate_never_draws_what_is_impossible():
-    """A class of probability 0 is not drawn, a certain one always."""
-    rows = np.tile([[0.0, 0.3, 0.0, 0.7, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]], (5000, 1))
-    labels = Predictions(rows, np.ones(10000, dtype=int)).simulate(1).labels
-    assert set(labels[::2].tolist()) == {1, 3}
-    assert set(labels[1::2].tolist()) == {2}
 
 
 @pytest.mark.parametrize("m", [2, 3, 10])

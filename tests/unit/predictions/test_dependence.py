@@ -1,6 +1,5 @@
 """Clusters and blocks of time: how they are given, and what is refused."""
 
-import copy
 import datetime as dt
 
 import numpy as np
@@ -43,14 +42,6 @@ def test_names_become_codes(values):
     assert codes.tolist() == [i // 4 for i in range(N)]
 
 
-def test_clusters_travel_with_the_rows():
-    """A subset, a lens and a copy by pickle have those of their rows."""
-    p = FIRST.with_clusters(NAMES)
-    assert p.subset([0, 39]).clusters.tolist() == [0, 9]
-    assert ct.lenses.resolve_lens("confidence")(p).clusters is p.clusters
-    assert copy.copy(p).clusters.tolist() == p.clusters.tolist()
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -66,15 +57,6 @@ def test_bad_clusters_are_refused(values, message):
     """The message names the argument and the remedy."""
     with pytest.raises(InvalidInput, match=f"cluster.*{message}|{message}"):
         ct.test_calibration(P, Y, cluster=values, test="brier", rng=0)
-
-
-def test_label_column_is_no_cluster():
-    """Nor is a column that is not there."""
-    given = {"label": "y", "probs": "prob", "test": "brier", "rng": 0}
-    with pytest.raises(InvalidInput, match="cluster must not be the label column"):
-        ct.test_calibration(frame(pl.DataFrame), cluster="y", **given)
-    with pytest.raises(InvalidInput, match="did you mean 'patient'"):
-        ct.test_calibration(frame(pl.DataFrame), cluster="patent", **given)
 
 
 def test_clusters_are_no_features_of_a_model():

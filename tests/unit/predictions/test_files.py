@@ -125,15 +125,6 @@ def test_other_formats_are_read(tmp_path, name, write):
     assert read.labels.tolist() == [0, 1, 0]
 
 
-def test_options_of_text_are_refused_where_they_have_no_effect(tmp_path):
-    """A separator of JSON, an encoding of Parquet."""
-    FRAME.write_ndjson(tmp_path / "t.jsonl")
-    FRAME.write_parquet(tmp_path / "t.parquet")
-    for name, option in (("t.jsonl", "sep"), ("t.parquet", "decimal"), ("t.parquet", "encoding")):
-        with pytest.raises(InvalidInput, match=f"{option} has no effect on this format; got ';'"):
-            Predictions.read(tmp_path / name, label="y", **{option: ";"})
-
-
 def test_sheet_is_read_by_its_name(tmp_path):
     """By default the first, which is told where there are several; unknown ones are listed."""
     pytest.importorskip("fastexcel")
@@ -231,16 +222,6 @@ def test_npz_holds_no_missing_text_and_one_or_two_dimensions():
         files.write_table(frame, io.BytesIO(), file_format="npz")
 
 
-def test_npz_takes_a_column_of_any_name(tmp_path):
-    """NumPy's own function has arguments that are called so."""
-    frame = pl.DataFrame({"file": [1, 2], "allow_pickle": [0.5, 1.0]})
-    files.write_table(frame, tmp_path / "t.npz", file_format="npz")
-    table = files.table_of_file(tmp_path / "t.npz")
-    assert {name: table.column(name).tolist() for name in table.names} == frame.to_dict(
-        as_series=False
-    )
-
-
 def test_folder_without_tables_is_none(tmp_path):
     """Nor is one with tables of several formats, of which the message names the pattern."""
     with pytest.raises(InvalidInput, match=r"got '.*', a folder with no table; check"):
@@ -285,12 +266,3 @@ def test_path_that_is_there_is_opened_as_it_is(tmp_path, monkeypatch, name, suff
             for engine in ("rows", "cells"):
                 options = {"label": "y", "probs": "p", "test": "brier", "n_resamples": 9}
                 assert ct.test_calibration(None, given, engine=engine, rng=0, **options).n == 3
-
-
-def test_folder_of_a_pattern_is_as_it_is(tmp_path):
-    """Below a folder with brackets in its name a pattern finds the files of that folder."""
-    for folder in ("d[1]", "d1"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.csv").write_text("p,y\n0.5,1\n")
-    assert files.files_of(tmp_path / "d[1]" / "*.csv") == [tmp_path / "d[1]" / "a.csv"]
-    assert files.files_of(tmp_path / "d[1]" / "a.csv") is None

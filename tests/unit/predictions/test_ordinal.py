@@ -30,15 +30,6 @@ def ordered(n=200, shift=0.0, seed=1, **options):
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def test_order_stays_with_the_rows_and_not_with_other_classes():
-    data = ordered(groups=np.arange(200) % 2)
-    assert data.ordinal
-    assert data.subset([0, 1]).ordinal
-    assert data.by_group()[0].ordinal
-    assert not ct.lenses.Largest(2)(data).ordinal
-    assert not ct.Predictions([[0.5, 0.5]], [0]).ordinal
-
-
 def test_order_changes_nothing_of_two_classes():
     p, y = np.linspace(0.1, 0.9, 40), np.arange(40) % 2
     plain, other = (ct.test_calibration(p, y, ordinal=o, rng=1) for o in (False, True))

@@ -10,7 +10,6 @@ from caltest.lenses import (
     Custom,
     Grouped,
     Largest,
-    TopLabel,
     TopRank,
     WithinTop,
 )
@@ -49,13 +48,6 @@ def test_lens_shows_the_redrawn_labels_of_the_predictions(lens, predictions):
         np.testing.assert_array_equal(lens(relabelled(predictions, labels)).labels, expected)
 
 
-def test_rows_of_a_lens_keep_their_numbers(predictions):
-    """Where class 1 is predicted, the labels are those of these rows."""
-    rows = predictions.predicted == 1
-    right = predictions.redrawing.labels(KEYS)[:, rows] == 1
-    np.testing.assert_array_equal(TopLabel(1)(predictions).redrawing.labels(KEYS), right)
-
-
 def test_lens_of_a_lens_keeps_to_the_labels(predictions):
     """Confidence of the groups, by a table of the labels behind."""
     grouped = Grouped([[0, 2], [1]])
@@ -64,21 +56,3 @@ def test_lens_of_a_lens_keeps_to_the_labels(predictions):
     for labels, expected in zip(predictions.redrawing.labels(KEYS), found, strict=True):
         again = Confidence()(grouped(relabelled(predictions, labels)))
         np.testing.assert_array_equal(again.labels, expected)
-
-
-def test_rows_that_are_left_out_do_not_matter(predictions):
-    """The others keep their labels; a subset is a data set of its own."""
-    out = np.arange(40) < 10
-    whole = predictions.redrawing.labels(KEYS)
-    np.testing.assert_array_equal(predictions.without(out).redrawing.labels(KEYS), whole[:, 10:])
-    alone = Predictions(predictions.probs[10:], predictions.labels[10:])
-    expected = alone.redrawing.labels(KEYS)
-    np.testing.assert_array_equal(predictions.subset(~out).redrawing.labels(KEYS), expected)
-
-
-def test_second_of_two_classes_is_what_remains():
-    """Two classes are an interval, and the same as by inversion."""
-    probs = np.array([[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]])
-    labels = Predictions(probs, [1, 0, 1]).redrawing.labels(resample_keys(0, 4000))
-    np.testing.assert_array_equal(labels[:, :2], np.tile([1, 0], (4000, 1)))
-    assert labels[:, 2].mean() == pytest.approx(0.75, abs=0.035)

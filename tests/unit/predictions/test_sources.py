@@ -112,22 +112,6 @@ def test_read_takes_blanks_after_commas(tmp_path):
     assert (read.labels.tolist(), read.classes.tolist()) == ([0, 1], ["cat", "dog"])
 
 
-@pytest.mark.parametrize("name", ["T.CSV", "t.Csv.GZ"])
-def test_read_takes_suffixes_in_capitals(name, tmp_path):
-    """The suffix tells the kind of file in either case."""
-    (write_gz if name.endswith("GZ") else TABLE.write_csv)(tmp_path / name)
-    assert Predictions.read(tmp_path / name, label="y").labels.tolist() == CODES
-
-
-def test_read_takes_logits(tmp_path):
-    """Columns of logits are read on request, never guessed."""
-    pl.DataFrame({"y": [0, 1], "z_0": [0.0, 0.0], "z_1": [0.0, np.log(3)]}).write_csv(
-        tmp_path / "t.csv"
-    )
-    read = Predictions.read(tmp_path / "t.csv", label="y", probs="z_", from_logits=True)
-    np.testing.assert_allclose(read.probs, [[0.5, 0.5], [0.25, 0.75]])
-
-
 # ---- tables -------------------------------------------------------------------------------------
 
 
@@ -157,30 +141,6 @@ def test_from_frame_finds_columns_by_prefix_or_name(probs):
     made = Predictions.from_frame(TABLE, label="y", probs=probs)
     np.testing.assert_array_equal(made.probs, ROWS)
     assert made.classes.tolist() == NAMES.tolist()
-
-
-def test_from_frame_takes_the_order_of_the_list():
-    """The classes stand in the order of the columns asked for."""
-    made = Predictions.from_frame(TABLE, label="y", probs=["p_dog", "p_emu", "p_cat"])
-    np.testing.assert_array_equal(made.probs, ROWS[:, [2, 0, 1]])
-    assert made.classes.tolist() == ["dog", "emu", "cat"]
-
-
-def test_from_frame_leaves_label_and_groups_out_of_the_prefix():
-    """A label or a group that has the prefix too is not a probability."""
-    table = TABLE.rename({"y": "p_true", "site": "p_site"})
-    made = Predictions.from_frame(table, label="p_true", groups="p_site")
-    np.testing.assert_array_equal(made.probs, ROWS)
-
-
-def test_from_frame_crosses_several_columns_of_groups():
-    """None of them is a probability, and none may be the label."""
-    table = TABLE.with_columns(p_year=pl.Series([1, 1, 2]))
-    made = Predictions.from_frame(table, label="y", groups=["site", "p_year"])
-    assert made.groups.tolist() == ["u, 1", "v, 1", "u, 2"]
-    np.testing.assert_array_equal(made.probs, ROWS)
-    with pytest.raises(InvalidInput, match="groups must not be the label column; got 'y'"):
-        Predictions.from_frame(table, label="y", groups=["site", "y"])
 
 
 @pytest.mark.parametrize(
@@ -258,23 +218,7 @@ def test_from_frame_refuses_two_columns_of_one_name():
         Predictions.from_frame(frame, label="y")
 
 
-def test_from_frame_takes_groups_and_weights_as_values_too():
-    """Groups and weights need not be columns."""
-    made = Predictions.from_frame(TABLE, label="y", groups=[1, 2, 1], sample_weight=[1, 1, 0])
-    assert made.groups.tolist() == [1, 2, 1]
-    assert made.sample_weight.tolist() == [1.0, 1.0, 0.0]
-
-
 # ---- models -------------------------------------------------------------------------------------
-
-
-def test_predict_gives_probabilities_and_classes():
-    """A classifier gives both, a function probabilities only."""
-    model = GaussianNB().fit(X, Y)
-    probs, classes = predict(model, X)
-    np.testing.assert_array_equal(probs, model.predict_proba(X))
-    assert classes.tolist() == ["no", "yes"]
-    assert predict(lambda x: x[:, 0] / 4, X)[1] is None
 
 
 def test_predict_lets_the_errors_of_the_model_through():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.reporting.about import data_hash
 from caltest.reporting.source import ReportedRows, data_blocks, describe_data
 
 
@@ -32,21 +31,6 @@ def test_warnings_name_what_is_odd(probs, labels, warning):
     """Few rows, constant predictions, unseen classes, impossible labels and certainty are said."""
     found = describe_data(ReportedRows(ct.Predictions(probs, labels))).warnings
     assert any(line.startswith(warning) for line in found)
-
-
-def test_hash_depends_on_every_value():
-    """Another probability, label, class, weight or group gives another hash."""
-    probs, labels = [[0.5, 0.5], [0.25, 0.75]], ["a", "b"]
-    variants = [
-        ct.Predictions(probs, labels),
-        ct.Predictions([[0.5, 0.5], [0.5, 0.5]], labels),
-        ct.Predictions(probs, ["a", "a"], classes=["a", "b"]),
-        ct.Predictions(probs, ["a", "c"]),
-        ct.Predictions(probs, labels, sample_weight=[1, 2]),
-        ct.Predictions(probs, labels, groups=[1, 2]),
-    ]
-    assert len({data_hash(data) for data in variants}) == len(variants)
-    assert data_hash(variants[0]) == data_hash(ct.Predictions(probs, labels, source="x"))
 
 
 def test_difference_of_a_class_is_observed_less_expected():

@@ -6,7 +6,6 @@ import zipfile
 
 import pytest
 from docx import Document
-from docx.oxml.ns import qn
 from python_calamine import CalamineWorkbook
 
 from caltest.errors import InvalidInput, NotApplicable
@@ -42,14 +41,6 @@ def test_word_has_the_sections_tables_and_pictures_of_the_page(page, word):
     assert document.core_properties.author == "Ann"
     signed = [cell.text for cell in tables_of(document)[-1].rows[0].cells]
     assert signed == ["name", "role", "date", "signature"]
-
-
-def test_word_repeats_headers_and_breaks_no_row(word):
-    for table in tables_of(Document(io.BytesIO(word))):
-        marks = [row._tr.trPr.find(qn("w:cantSplit")) is not None for row in table.rows]
-        assert all(marks)
-    heads = Document(io.BytesIO(word)).element.findall(f".//{qn('w:tblHeader')}")
-    assert heads
 
 
 def test_excel_has_a_sheet_of_each_table_with_numbers(page):

@@ -12,16 +12,6 @@ def keys(plan):
     return [(test, str(lens)) for test, lens in plan.entries]
 
 
-def test_small_data_have_all_lenses_and_no_remark():
-    """Two classes are tested as they are."""
-    data = ct.datasets.generative_model("M1", n=20, m=2, rng=1)
-    expected = [(test, "strong") for test in ("combined", "skce", "cox")]
-    assert keys(planned.default_plan(data, ["skce", "cox"])) == expected
-    plan = planned.default_plan(ct.datasets.generative_model("M1", n=20, m=3, rng=1), ())
-    assert len(plan.entries) == 7
-    assert plan.notes == ()
-
-
 def test_plan_does_not_depend_on_the_labels():
     """Other labels, same plan: the p-values stay valid."""
     data = ct.datasets.generative_model("M1", n=50, m=30, rng=1)

@@ -1,7 +1,7 @@
 from xml.etree import ElementTree as ET
 
 import caltest as ct
-from caltest.reporting.html import THEMED, THEMES, inline_svg
+from caltest.reporting.html import THEMED, inline_svg
 
 
 def svg_of_diagram():
@@ -26,14 +26,6 @@ def test_colours_are_those_of_the_page():
         bare = bare.replace(themed, "")
         assert colour not in bare
     assert "fill:currentColor" in svg
-
-
-def test_themes_set_the_same_variables():
-    """Light and dark pages differ in values."""
-    names = [[part.split(":")[0] for part in theme.split(";")] for theme in THEMES.values()]
-    assert names[0] == names[1]
-    used = {themed.split("(")[1].split(",")[0] for themed in THEMED.values() if "(" in themed}
-    assert used == set(names[0])
 
 
 def test_titles_hold_no_character_that_xml_forbids():

@@ -256,14 +256,3 @@ def test_ranges_have_enough_rows():
     ordered = np.sort(values)
     ends = round_cuts(Values(ordered, ordered, ordered, np.ones(1000), ordered))
     assert np.histogram(values, (0, *ends, 1))[0].min() >= 50
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_names_of_classes_may_hold_anything():
-    """A zero character, or what looks like the number of a class."""
-    rng = np.random.default_rng(2)
-    probs = rng.dirichlet(np.ones(3), 300)
-    names = ["1\0a", "b\0b", "c"]
-    data = ct.Predictions(probs, np.array(names, dtype=object)[probs.argmax(1)], classes=names)
-    found = find_places(data, n_resamples=19, seed=1)
-    assert {gap.name for gap in found} >= {"b\0b", "1\0a"}

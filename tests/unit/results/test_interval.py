@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import numpy as np
 import pytest
 
 import caltest as ct
@@ -101,13 +100,6 @@ def test_pickled_result_keeps_its_predictions():
     copy = pickle.loads(pickle.dumps(result))  # noqa: S301 - made one line above
     assert copy == result
     assert copy.evidence is None
-
-
-def test_rows_of_a_table_share_the_predictions():
-    """The evidence of many lenses takes the memory of one."""
-    table = judged(lens=["strong", "classwise"], test="ks")
-    assert len({id(row.evidence.predictions) for row in table}) == 1
-    assert np.shares_memory(table[0].evidence.seen.probs, DATA.probs)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 import caltest as ct
-from caltest.comparison import BestMap
 from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 from caltest.results import wording
 from caltest.results.verdict import detectable
@@ -49,14 +48,6 @@ def test_places_are_named_only_where_something_is_rejected(data):
     rejected = verdict.pvalue <= 0.05
     assert bool(verdict.places) == rejected == ("helps" in kinds) == ("detectable" not in kinds)
     assert all(place.is_clear and place.pvalue <= 0.05 for place in verdict.places)
-
-
-def test_words_of_evidence_have_bounds():
-    """0.01, 0.05 and 0.1; with a level there is that level only."""
-    words = [wording.answer(p, None, wording.CALIBRATION) for p in (0.01, 0.05, 0.1, 0.11)]
-    assert [word.split()[0] for word in words] == ["strong", "some", "weak", "no"]
-    decided = [wording.answer(p, 0.01, wording.CALIBRATION) for p in (0.01, 0.011)]
-    assert decided == ["not calibrated", "not rejected"]
 
 
 def test_groups_count_in_the_headline():
@@ -135,15 +126,6 @@ def test_detectable_error_is_not_known_without_redrawn_labels():
     assert "detectable" not in dict(read.verdict().sentences)
 
 
-def test_tests_of_the_same_rows_count_them_once():
-    """Two lenses on 12 rows are no 24 rows."""
-    data = ct.datasets.generative_model("M1", n=12, m=3, rng=1)
-    table = ct.test_calibration(data, lens=["strong", "confidence"], n_resamples=99, rng=1)
-    verdict = table.verdict()
-    assert verdict.n == 12
-    assert "n = 12)" in verdict.headline
-
-
 def test_a_group_that_is_not_within_the_tolerance_leads():
     """That all groups are within a tolerance is shown where each is."""
     probs = np.random.default_rng(1).beta(2, 5, 1500)
@@ -157,13 +139,6 @@ def test_a_group_that_is_not_within_the_tolerance_leads():
     table = ct.test_calibration(probs, labels, by=groups, **asked)
     assert parts.pvalue == table.pvalues.max()
     assert not parts.places
-
-
-def test_confidence_of_three_classes_is_mended_by_a_map_of_three_classes():
-    """The lens has two classes, the map is fitted to what was predicted."""
-    data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
-    helps = dict(ct.test_calibration(data, lens="confidence", rng=1).verdict().sentences)["helps"]
-    assert helps.startswith("ct.calibrators.DirichletCalibrator().fit(probs, y), with as many rows")
 
 
 def test_groups_have_a_map_each():
@@ -251,24 +226,6 @@ def test_slope_below_zero_is_the_wrong_way_round():
     with pytest.warns(SuspectInputWarning, match="fit the labels far better"):
         told = ct.verdict(p, (rng.random(300) < 1 - p).astype(int), n_resamples=99, rng=1)
     assert dict(told.sentences)["events"].endswith(": the wrong way round.")
-
-
-def test_gain_that_is_clear_does_not_end_at_zero():
-    """The near end of its interval has digits of its own."""
-    gain = BestMap(
-        name="platt",
-        calibrator=ct.calibrators.PlattScaling(),
-        score="log loss",
-        before=0.538,
-        after=0.532,
-        difference=-0.006,
-        low=-0.0114,
-        high=-0.0003,
-        n=2000,
-        n_folds=5,
-        needed=None,
-    )
-    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain, CALIBRATED)
 
 
 def test_remedy_for_rows_with_weights_is_fitted_with_them():

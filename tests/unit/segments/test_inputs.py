@@ -172,16 +172,6 @@ def test_names_and_few_numbers_are_categories():
     assert column_of([3, 1, 3], 3, "grade", bins=2).conditions == ("grade = 1", "grade = 3")
 
 
-def test_many_numbers_are_cut_at_quantiles():
-    """Each part has about as many rows, and the ends say which rows they hold."""
-    values = np.arange(100) / 8
-    column = column_of(values, 100, "age", bins=4)
-    assert np.bincount(column.codes).tolist() == [25, 25, 25, 25]
-    assert column.conditions[:2] == ("age <= 3", "age in (3, 6.125]")
-    assert values[column.codes == 0].max() == 3.0
-    assert column.conditions[-1] == "age > 9.25"
-
-
 def test_ends_have_the_digits_that_tell_them_apart():
     """Large numbers that hardly differ get more of them."""
     values = 1e6 + np.arange(40) / 8

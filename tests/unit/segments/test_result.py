@@ -44,14 +44,6 @@ def test_prints_hold_both_statistics_and_long_definitions(result):
     assert f"[{len(result)}]" in text
 
 
-@pytest.mark.parametrize("backend", ["polars", "pandas"])
-def test_frame_has_a_row_for_each_segment(result, backend):
-    """With the fields of a segment as columns."""
-    frame = result.to_frame(backend=backend)
-    assert frame.shape == (len(result), 12)
-    assert next(iter(frame["definition"])) == result[0].definition
-
-
 def test_csv_and_html_hold_the_segments(result):
     assert result.to_csv().count("\n") == len(result) + 1
     assert (

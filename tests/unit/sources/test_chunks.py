@@ -17,7 +17,6 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
-from caltest.measures.chunks import FeatureTotals
 from caltest.numerics.labels import content_hashes
 from caltest.sources import chunks, readings
 
@@ -372,20 +371,6 @@ def test_equal_predictions_give_no_bandwidth():
     data = pl.DataFrame({"y": [0, 1, 2, 2], P[0]: [0.5] * 4, P[1]: [0.25] * 4, P[2]: [0.25] * 4})
     with pytest.warns(ct.errors.DegenerateDataWarning, match="all predictions are equal"):
         assert answer(data)[0] == 4
-
-
-def test_sums_can_be_merged():
-    """Those of two halves are those of all."""
-    p = frame(100)[P].to_numpy()
-    labels = np.zeros((1, 50), np.uint8)
-    features = Features.of(ct.kernels.Exponential(), p)
-    whole = FeatureTotals(features, 3, 1)
-    halves = [FeatureTotals(features, 3, 1) for _ in range(2)]
-    for half, rows in zip(halves, (p[:50], p[50:]), strict=True):
-        half.add(half.block(rows), labels, slice(0, 1))
-        whole.add(whole.block(rows), labels, slice(0, 1))
-    for a, b in zip((halves[0] + halves[1]).pair_sums(), whole.pair_sums(), strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_iterator_leaves_no_files(tmp_path, monkeypatch):

@@ -38,25 +38,6 @@ def test_bins_of_points_are_those_of_rows(binning, counted_for):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
 
 
-def test_uniform_bins_are_exact_where_they_were_counted():
-    """An edge within a cell splits it."""
-    p, y = rows(20_000, points=False)
-    found = bins_of_cells(count_rows(p, y, (15,)), "uniform", 15, 0.95)
-    expected = ct.measures.reliability_bins(p, y, bins=15)
-    assert found.count.tolist() == expected.count.tolist()
-    np.testing.assert_allclose(found.frequency, expected.frequency)
-    np.testing.assert_allclose(found.lower, expected.lower)
-    np.testing.assert_allclose(found.upper, expected.upper)
-
-
-def test_quantile_bins_end_where_cells_do():
-    """Up to one cell beyond the bins of the rows."""
-    p, y = rows(20_000, points=False)
-    found = bins_of_cells(count_rows(p, y), "quantile", 10, 0.95)
-    expected = ct.measures.reliability_bins(p, y, binning="quantile", bins=10)
-    assert np.abs(found.right - expected.right).max() <= 2**-16
-
-
 def test_limits_of_many_equal_rows_are_binomial():
     for n in (40, 10**8):
         low, high = count_limits(np.array([0.3]), np.array([0, 1]), 0.025, np.array([n]))

@@ -10,8 +10,6 @@ from caltest.sources import count_rows
 from caltest.sources.cells import NEVER, UNIT
 from caltest.sources.tally import BITS, MOST, Tally
 
-GRID = 2.0**16
-
 
 def rows(n=400, seed=0):
     """Return predictions, of which some are 0, 1 and on edges, with labels."""
@@ -19,23 +17,6 @@ def rows(n=400, seed=0):
     p = rng.beta(0.5, 1.5, n)
     p[:12] = [0, 1, 0.2, 0.4, 0.6, 0.7, 1 / 3, 2 / 3, 0.5, 1e-9, 2**-16, 1 - 2**-53]
     return p, (rng.random(n) < p).astype(int)
-
-
-def test_cells_are_those_of_a_loop():
-    """Rows, events, sums and ends of each place."""
-    p, y = rows()
-    p = np.concatenate([p, p])
-    y = np.concatenate([y, 1 - y])
-    cells = count_rows(p, y)
-    place = np.where(p > 0, np.floor(p * GRID), -1).astype(int)
-    assert cells.place.tolist() == sorted(set(place.tolist()))
-    for c, at in enumerate(cells.place.tolist()):
-        own = place == at
-        assert cells.n[c] == own.sum()
-        assert cells.events[c] == y[own].sum()
-        assert cells.expected[c] == pytest.approx(p[own].sum(), abs=own.sum() * 2**-36)
-        assert cells.variance[c] == pytest.approx((p * (1 - p))[own].sum(), abs=own.sum() * 2**-35)
-        assert (cells.least[c], cells.most[c]) == (p[own].min(), p[own].max())
 
 
 @pytest.mark.parametrize("bins", [1, 10, 15, 100])
@@ -46,40 +27,6 @@ def test_bins_are_unions_of_cells(bins):
     own = np.array([bin_of(one, float(bins)) for one in p])
     got = np.bincount(cells.bins[bins], cells.n, minlength=bins)
     assert got.tolist() == np.bincount(own, minlength=bins).tolist()
-
-
-def test_cells_of_a_place_have_uniform_numbers_of_their_own():
-    """An edge of a bin cuts a place in two."""
-    p = np.array([0.2 - 1e-9, 0.2 + 1e-9])
-    cells = count_rows(p, [0, 1], (5,))
-    assert cells.place[0] == cells.place[1]
-    assert cells.hashes[0] != cells.hashes[1]
-
-
-def test_wrong_rows_are_counted_and_left_out():
-    """One of each kind, beside what is right."""
-    import narwhals as nw
-
-    from caltest.lenses import resolve_lens
-    from caltest.sources import Counting, counted
-    from caltest.sources.columns import Columns
-
-    frame = pl.DataFrame(
-        {
-            "p": [0.5, None, float("nan"), 1.5, -0.1, 0.5, 0.5],
-            "y": [1, 1, 1, 1, 0, None, 2],
-        }
-    )
-    columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number")
-    counting = Counting(columns, (resolve_lens("strong"),))
-    table = counted([nw.from_native(frame)], counting)
-    assert counting.wrong(table) == {
-        "a probability that is missing": 2,
-        "a label that is missing": 1,
-        "a probability outside [0, 1]": 2,
-        "a label that is none of the classes": 1,
-    }
-    assert counting.split(table)[0][None].rows == 1
 
 
 @pytest.mark.parametrize("lens", ["confidence", "classwise", "top-label"])

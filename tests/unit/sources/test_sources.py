@@ -37,22 +37,6 @@ def replaced(parts, **columns):
     pl.DataFrame(columns).write_parquet(path)
 
 
-def test_pattern_list_chunks_and_frame_are_the_same(parts):
-    files = sorted(parts.glob("*/*.parquet"))
-    frames = [pl.read_parquet(path) for path in files]
-    results = [
-        run(str(parts / "day=*" / "part-*.parquet")),
-        run([str(path) for path in files]),
-        run(iter(frames)),
-        run(iter(reversed([frame.to_pandas() for frame in frames]))),
-        run(pl.concat(frames)),
-        run(pl.concat(frames).lazy()),
-        run(str(parts / "**" / "*.parquet")),
-    ]
-    assert len({(one.statistic, one.pvalue) for one in results}) == 1
-    assert results[0].n == 1500
-
-
 def test_tables_of_cells_are_added_up_on_the_way(parts, monkeypatch):
     """So that many files do not fill the memory."""
     whole = run(str(parts / "*" / "*.parquet"))
@@ -266,15 +250,6 @@ def test_groups_that_are_dates_have_the_same_names(unit):
     missing = frame.with_columns(d=pl.when(pl.col("g") == 1).then(pl.col("d")))
     with pytest.raises(InvalidInput, match="must not be missing"):
         run(missing, by="d", engine="rows")
-
-
-def test_groups_that_are_nan_are_missing():
-    """As they are where the rows are read."""
-    frame = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.3], "g": [1.0, float("nan"), None]})
-    with pytest.raises(InvalidInput, match="no group that is missing; got 2 in data frame"):
-        run(frame, by="g")
-    with pytest.raises(InvalidInput, match="groups must not be missing"):
-        run(frame, by="g", engine="rows")
 
 
 def test_chunk_that_is_no_frame_is_refused():

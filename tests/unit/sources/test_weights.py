@@ -7,7 +7,6 @@ import pytest
 from caltest.numerics.labels import resample_keys
 from caltest.sources import count_rows, weights
 
-GRID = 2.0**16
 DRAWS = 4000
 
 
@@ -19,27 +18,6 @@ def rows(n=600, seed=0, kind="continuous"):
     spread = {"continuous": 1.0, "narrow": 0.4}
     weight = rng.integers(1, 6, n) if kind == "whole" else rng.lognormal(0, spread[kind], n)
     return p, y, weight / weight.mean()
-
-
-@pytest.mark.parametrize("kind", ["whole", "continuous"])
-def test_sums_are_those_of_a_loop(kind):
-    """Up to the rounding of a weight to 2^-20 of itself."""
-    p, y, w = rows(kind=kind)
-    p = p + np.random.default_rng(1).uniform(0, 1e-5, p.size) * ((p > 0) & (p < 1))
-    cells = count_rows(p, y, (), w)
-    place = np.where(p > 0, np.floor(p * GRID), -1).astype(int)
-    assert cells.place.tolist() == sorted(set(place.tolist()))
-    for c, at in enumerate(cells.place.tolist()):
-        own = place == at
-        v, mass = (p * (1 - p))[own], w[own]
-        assert (cells.counts[c], cells.hits[c]) == (own.sum(), y[own].sum())
-        assert cells.n[c] == pytest.approx(mass.sum(), rel=1e-6)
-        assert cells.events[c] == pytest.approx(mass @ y[own], rel=1e-6)
-        assert cells.expected[c] == pytest.approx(mass @ p[own], rel=1e-6)
-        assert cells.variance[c] == pytest.approx(mass @ v, rel=1e-6, abs=1e-9)
-        assert cells.squares[c] == pytest.approx(mass @ mass, rel=1e-6)
-        assert cells.noise[c] == pytest.approx(mass**2 @ v, rel=2e-6, abs=1e-9)
-        assert (cells.least[c], cells.most[c]) == (p[own].min(), p[own].max())
 
 
 def test_whole_weights_are_exact():

@@ -16,15 +16,6 @@ def smallest(strategy, wanted):
     return find(strategy, wanted, settings=QUICK)
 
 
-@given(strategies.probs())
-def test_rows_are_on_the_simplex(p):
-    assert p.min() >= 0
-    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-6)
-    assert 1 <= len(p) <= 8
-    assert 2 <= p.shape[1] <= 4
-    ct.Predictions(p, np.zeros(len(p), int), classes=list(range(p.shape[1])))
-
-
 @given(strategies.probs(6, 3, zeros=False, ties=False, rounded=False))
 def test_zeros_and_ties_may_be_left_out(p):
     assert p.shape == (6, 3)
@@ -108,13 +99,6 @@ def test_datasets_have_every_class(drawn):
     X, y = drawn
     assert len(X) == len(y)
     assert set(y) == set(range(y.max() + 1))
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-@given(strategies.degenerate())
-def test_degenerate_sets_are_predictions(drawn):
-    p, y = drawn
-    assert ct.Predictions(p, y, classes=list(range(p.shape[1]))).n == len(y)
 
 
 @pytest.mark.full

@@ -15,23 +15,6 @@ SCORES = np.array([0.0, 0.1, 0.2, 0.2, 0.7, 0.7, 0.8, 1.0])
 LABELS = np.array([0, 0, 1, 1, 0, 1, 1, 1])
 
 
-def test_histogram_has_bins_of_equal_width_of_which_empty_ones_may_be_zero():
-    """Fifteen by default, as in Guo et al.; zero as in the programs of Kull et al."""
-    binning = HistogramBinning().fit(SCORES, LABELS)
-    assert binning.edges_.tolist() == [k / 15 for k in range(16)]
-    assert binning.counts_.sum() == len(SCORES)
-    binning = HistogramBinning(bins=10, empty="zero").fit(SCORES, LABELS)
-    assert binning.values_[4] == 0
-    assert binning.values_[6] == 0.5
-
-
-def test_histogram_of_one_class_has_its_frequency():
-    """0 or 1 where there are observations, with a warning."""
-    with pytest.warns(DegenerateDataWarning, match="one class"):
-        binning = HistogramBinning(bins=2).fit([0.1, 0.2], [1, 1], None)
-    assert binning.values_.tolist() == [1.0, 0.75]
-
-
 def test_histogram_map_keeps_its_kind_when_options_change():
     binning = HistogramBinning(bins=4, binning="quantile").fit(SCORES, LABELS)
     before = binning.predict_proba(SCORES)

@@ -23,16 +23,6 @@ def glm(y, design, weight, **options):
     return model.fit(tol=1e-14)
 
 
-def test_platt_agrees_with_statsmodels():
-    """Estimates and standard errors, with weights as counts."""
-    p, y, weight = sample()
-    platt = PlattScaling().fit(p, y, weight)
-    peer = glm(y, sm.add_constant(logit(p)), weight)
-    assert [platt.intercept_, platt.slope_] == pytest.approx(peer.params, rel=1e-9)
-    slope, intercept = platt.coefficients()
-    assert [intercept.stderr, slope.stderr] == pytest.approx(peer.bse, rel=1e-7)
-
-
 def test_platt_of_a_slope_that_is_given_is_an_intercept_with_an_offset():
     """That of statsmodels, with its standard error."""
     p, y, weight = sample()
@@ -62,26 +52,6 @@ def test_platt_finds_the_parameters_of_a_large_sample():
     assert [platt.slope_, platt.intercept_] == pytest.approx([0.6, 0.2], abs=0.02)
 
 
-@pytest.mark.parametrize("turn", [False, True])
-def test_platt_bounds_the_slope_of_separable_data(turn):
-    """The penalty leaves predictions near the labels, and the error undefined."""
-    p, y = np.array([0.1, 0.2, 0.3, 0.6, 0.7]), np.array([0, 0, 0, 1, 1])
-    y = 1 - y if turn else y
-    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
-        platt = PlattScaling().fit(p, y)
-    assert abs(platt.slope_) * logit(p).std() < 1.2e4
-    assert np.abs(platt.predict_proba(p)[:, 1] - y).max() < 1e-4
-    assert [c.stderr for c in platt.coefficients()] == [None, None]
-
-
-def test_platt_of_data_that_a_tie_separates_keeps_its_share():
-    """At the threshold both classes occur: there the map is their share."""
-    p, y = [0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1]
-    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
-        platt = PlattScaling().fit(p, y)
-    assert platt.predict_proba(p)[:, 1] == pytest.approx([0, 0.5, 0.5, 1], abs=1e-4)
-
-
 def test_platt_of_equal_scores_is_the_share_of_events():
     """With the standard error of a share alone."""
     with pytest.warns(DegenerateDataWarning, match="all scores are equal"):
@@ -91,26 +61,11 @@ def test_platt_of_equal_scores_is_the_share_of_events():
     assert platt.standard_errors_ == {"slope": None, "intercept": pytest.approx((3 / 4) ** -0.5)}
 
 
-@pytest.mark.parametrize(("label", "event"), [(0, 2**-52), (1, 1 - 2**-52)])
-def test_platt_of_one_class_is_sure(label, event):
-    with pytest.warns(DegenerateDataWarning, match="every label"):
-        platt = PlattScaling().fit([0.2, 0.7], [label, label])
-    assert platt.predict_proba([0.1])[0, 1] == pytest.approx(event, rel=1e-12)
-
-
 def test_platt_of_one_class_with_smoothed_targets_is_the_rule_of_succession():
     """(3 + 1) / (3 + 2)."""
     with pytest.warns(DegenerateDataWarning, match="every label"):
         platt = PlattScaling(smooth_targets=True).fit([0.2, 0.7, 0.5], [1, 1, 1])
     assert platt.predict_proba([0.1])[0, 1] == pytest.approx(0.8)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_platt_does_not_depend_on_the_scale_of_weights(scale):
-    p, y, weight = sample(50)
-    platt = PlattScaling().fit(p, y, scale * weight)
-    plain = PlattScaling().fit(p, y, weight)
-    assert platt.slope_ == pytest.approx(plain.slope_, rel=1e-12)
 
 
 def test_platt_warns_at_the_line_that_calls_fit():
@@ -144,14 +99,6 @@ def test_platt_takes_scores_of_any_unit():
         assert platt.predict_proba(logit(p) * unit) == pytest.approx(expected, rel=1e-9)
 
 
-def test_platt_of_the_smallest_weights_has_no_standard_errors():
-    """The information of weights near 0 is none, without an overflow."""
-    p, y, _ = sample()
-    platt = PlattScaling().fit(p, y, np.full(len(y), 5e-324))
-    assert platt.slope_ == pytest.approx(PlattScaling().fit(p, y).slope_, rel=1e-9)
-    assert platt.standard_errors_ == {"slope": None, "intercept": None}
-
-
 def sample_of_beta(n=400, a=0.8, b=0.5, c=0.2, seed=0):
     """Predictions and labels of a beta map, and integer weights."""
     rng = np.random.default_rng(seed)
@@ -174,16 +121,6 @@ def test_beta_agrees_with_statsmodels(parameters):
     assert errors == pytest.approx(peer.bse, rel=1e-6)
 
 
-def test_beta_am_is_platt_scaling_of_the_log_odds():
-    p, y, weight = sample_of_beta()
-    beta, platt = (
-        BetaCalibrator(parameters="am").fit(p, y, weight),
-        PlattScaling().fit(p, y, weight),
-    )
-    assert [beta.a_, beta.b_] == pytest.approx([platt.slope_] * 2, rel=1e-12)
-    assert beta.c_ == pytest.approx(platt.intercept_, rel=1e-12)
-
-
 def test_beta_with_a_and_b_1_is_the_identity():
     """Without constraint a map may go down and up again, 1/2 at two places or none."""
     p, y, _ = sample_of_beta()
@@ -192,24 +129,6 @@ def test_beta_with_a_and_b_1_is_the_identity():
     assert beta.predict_proba(p)[:, 1] == pytest.approx(p, rel=1e-14)
     p, y, _ = sample_of_beta(4000, 2.0, -0.5, 1.0)
     assert BetaCalibrator(constrained=False).fit(p, y).m_ is None
-
-
-def test_beta_of_order_turned_around_is_the_share_of_events():
-    """No increasing map is better than a constant one."""
-    p, y, _ = sample_of_beta(500, -1, -1, 0)
-    beta = BetaCalibrator().fit(p, y)
-    assert (beta.a_, beta.b_) == (0, 0)
-    assert beta.predict_proba([0.3])[0, 1] == pytest.approx(y.mean())
-    assert beta.standard_errors_["a"] is None
-
-
-@pytest.mark.parametrize(("label", "m"), [(0, 1.0), (1, 0.0)])
-def test_beta_of_one_class_is_sure(label, m):
-    """The end m is that beyond which the map would be 1/2."""
-    with pytest.warns(DegenerateDataWarning, match="every label"):
-        beta = BetaCalibrator().fit([0.2, 0.7], [label, label])
-    assert beta.predict_proba([0.5])[0, 1] == pytest.approx(label, abs=1e-15)
-    assert beta.m_ == m
 
 
 @pytest.mark.parametrize("parameters", ["abm", "am", "ab"])

@@ -116,21 +116,6 @@ def test_gauss_hermite_is_the_limit_of_draws():
         assert drawn == pytest.approx(exact[:20], abs=0.005)
 
 
-def test_draws_have_the_covariance_of_the_process(three):
-    """Paths on the grid against the dense covariance of q, entry by entry."""
-    from caltest.calibrators.gp.fit import functions_around
-    from caltest.calibrators.gp.process import grid, project
-
-    q = three[0]._latent
-    at = project(q, grid(0.0, 1.0, q.scale))
-    paths = functions_around(q, at, (0.0, 1.0), 20_000, np.random.default_rng(0))
-    kernel = q.variance * np.exp(-0.5 * ((at.x[:, None] - at.x) / q.scale) ** 2)
-    covariance = kernel - at.A.T @ at.A + at.A.T @ q.C @ q.C.T @ at.A
-    assert paths.mean(axis=1) == pytest.approx(0, abs=1e-12)
-    error = np.abs(np.cov(paths) - covariance).max()
-    assert error < 6 * covariance.max() / np.sqrt(10_000)
-
-
 def test_mean_inference_is_the_softmax_of_the_latent_mean(three):
     """A constant in it does not matter."""
     calibrator, probs = three

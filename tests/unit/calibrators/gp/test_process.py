@@ -114,20 +114,6 @@ def test_kernel_block_through_the_grid_is_the_full_one(places, scale):
     assert np.abs(block - kernel_line(places, places, 2.0, scale)).max() < 2e-10
 
 
-def test_weights_of_a_point_sum_to_one_and_lie_on_its_nodes(places):
-    """A node has its own value; the range of the points may be nothing."""
-    nodes = process.grid(0.0, 1.0, 0.3)
-    first, weights = process.stencils(places, nodes)
-    assert weights.sum(axis=1) == pytest.approx(1, abs=1e-13)
-    assert (first >= 0).all()
-    assert (first + process.ORDER <= nodes.size).all()
-    first, weights = process.stencils(nodes[5:7], nodes)
-    assert weights[0, 5 - first[0]] == pytest.approx(1, abs=1e-12)
-    nodes = process.grid(0.4, 0.4, 0.2)
-    stencil = process.stencils(np.array([0.4]), nodes)
-    assert process.gather(*stencil, np.sin(nodes)[None])[0] == pytest.approx(np.sin(0.4), abs=1e-11)
-
-
 def test_scatter_is_the_transposed_gather(places):
     """<scatter(v), t> = <v, gather(t)>, per grid, per row and per draw."""
     rng = np.random.default_rng(1)

@@ -2,8 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import digamma, log_softmax, softmax
+from scipy.special import digamma, softmax
 from scipy.stats import dirichlet
 from sklearn.model_selection import KFold
 
@@ -59,14 +58,6 @@ def test_parts_of_the_matrix_may_be_fixed():
     assert (np.diagonal(weights) == 1).all()
     assert (weights != np.eye(3)).any()
     assert not b.any()
-
-
-def test_auto_penalties_are_those_of_normal_priors():
-    fitted = DirichletCalibrator().fit(*sample())
-    assert fitted.lam_ == pytest.approx(2 * 27 * 2 / 300)
-    assert fitted.mu_ == pytest.approx(3 / 600)
-    l2 = DirichletCalibrator(reg="l2").fit(*sample())
-    assert (l2.lam_, l2.mu_) == pytest.approx((27 / 600, 1 / 600))
 
 
 def test_sequences_are_compared_by_cross_validation():
@@ -155,42 +146,6 @@ def test_separated_labels_leave_every_class_a_probability_by_default(seed, diago
     assert fitted.predict_proba(test).min() > 0
 
 
-@pytest.mark.parametrize("m", [2, 4])
-def test_penalty_of_the_diagonal_is_that_of_the_definition(m):
-    """The minimum of the documented objective, found by another method."""
-    probs, y = sample(n=200, m=m)
-    n, kappa = len(y), 0.3
-    fitted = DirichletCalibrator(lam=0.1, mu=0.05, diagonal_lam=kappa).fit(probs, y)
-    off = ~np.eye(m, dtype=bool)
-
-    def objective(theta):
-        W, b = theta[: m * m].reshape(m, m), theta[m * m :]
-        loss = -log_softmax(np.log(probs) @ W.T + b, axis=1)[np.arange(n), y].mean()
-        penalty = 0.1 / (m * (m - 1)) * (W[off] ** 2).sum() + 0.05 / m * (b**2).sum()
-        return loss + penalty + kappa / m * ((np.diag(W) - 1) ** 2).sum()
-
-    start = np.append(np.eye(m), np.zeros(m))
-    found = minimize(objective, start, tol=1e-12)
-    theirs = objective(np.append(fitted.linear_[0], fitted.linear_[1]))
-    assert theirs <= found.fun + 1e-12
-    np.testing.assert_allclose(fitted.linear_[0].ravel(), found.x[: m * m], atol=1e-4)
-
-
-def test_a_given_lam_is_the_penalty_of_the_paper():
-    """Without a penalty of the diagonal; with "auto" it has the prior's."""
-    probs, y = sample()
-
-    def weights(**options):
-        return DirichletCalibrator(**options).fit(probs, y).linear_[0]
-
-    np.testing.assert_array_equal(weights(lam=0.1), weights(lam=0.1, diagonal_lam=0))
-    prior = 3 / (8 * len(y))
-    np.testing.assert_allclose(weights(), weights(diagonal_lam=prior), rtol=1e-10)
-    prior = 1 / (8 * len(y))
-    common = weights(diagonal="common", diagonal_lam=prior)
-    np.testing.assert_allclose(weights(diagonal="common"), common, rtol=1e-10)
-
-
 def test_missing_class_gets_no_probability_with_a_warning():
     """Its weights have no minimum; a penalty on all of them gives one."""
     probs, y = sample()
@@ -244,22 +199,6 @@ def test_start_where_the_loss_is_flat_is_left(start):
     calibrator._minimise(calibrator._calibration_set, 1e-3, 1e-3, start=bad)
     assert np.column_stack(calibrator.linear_) == pytest.approx(expected, abs=1e-6)
     assert calibrator.notes() == []
-
-
-def test_path_ends_where_single_fits_do():
-    """Two penalties; labels that are separated but for the off-diagonal penalty."""
-    probs, _ = sample(n=200)
-    y = probs.argmax(axis=1)
-    y[:3] = 0
-    grid = [{"lam": lam, "mu": mu} for lam in (1e-4, 10.0, 1e3) for mu in (1e3, 1e-7)]
-    alone = [DirichletCalibrator(**setting).fit(probs, y) for setting in grid]
-    path = DirichletCalibrator()._fit_path(alone[0]._calibration_set, grid)
-    for fitted, expected in zip(path, alone, strict=True):
-        assert fitted.lam_ == expected.lam_
-        assert fitted.mu_ == expected.mu_
-        assert np.column_stack(fitted.linear_) == pytest.approx(
-            np.column_stack(expected.linear_), rel=1e-4, abs=1e-6
-        )
 
 
 def test_matrix_of_far_more_weights_than_rows_is_refused():

@@ -51,26 +51,6 @@ def test_standard_error_is_that_of_the_observed_information(data):
     assert coefficient.stderr == pytest.approx((-second) ** -0.5, rel=1e-4)
 
 
-def test_separable_labels_have_the_smallest_temperature(data):
-    """Each label is the most probable class, or one of several; a warning says so."""
-    z, _ = data
-    z[0] = 1.0
-    calibrator = fit_with_warning("T = 1e-06", z, z.argmax(axis=1), from_logits=True)
-    assert calibrator.temperature_ == 1e-6
-    assert calibrator.coefficients()[0].stderr is None
-    probs = calibrator.predict_proba(z)
-    np.testing.assert_allclose(probs[0], 1 / 3)
-    assert np.isfinite(probs).all()
-
-
-def test_labels_against_the_logits_have_the_largest_temperature(data):
-    """Predictions become uniform; a warning says so."""
-    z, _ = data
-    calibrator = fit_with_warning("T = 1e.06", z, z.argmin(axis=1), from_logits=True)
-    assert calibrator.temperature_ == 1e6
-    np.testing.assert_allclose(calibrator.predict_proba(z), 1 / 3, rtol=1e-4)
-
-
 def test_uniform_predictions_keep_the_temperature_of_one():
     """Any temperature fits; a warning says so."""
     calibrator = fit_with_warning("any temperature", np.full((3, 3), 1 / 3), [0, 1, 2])
@@ -78,16 +58,6 @@ def test_uniform_predictions_keep_the_temperature_of_one():
     assert calibrator.temperature_stderr_ is None
     nearly = fit_with_warning("any temperature", [1e-200, 1e-200], [0, 1], from_logits=True)
     assert nearly.temperature_ == 1
-
-
-def test_observed_class_of_probability_zero_is_clipped():
-    """It counts as 2.2e-16, and 1 as itself."""
-    probs = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.25, 0.25]]
-    calibrator = TemperatureScaling().fit(probs, [1, 1, 2, 0])
-    log_probs = np.log(np.maximum(probs, np.finfo(float).eps))
-    same = TemperatureScaling(from_logits=True).fit(log_probs, [1, 1, 2, 0])
-    assert calibrator.temperature_ == same.temperature_
-    assert np.isfinite(calibrator.predict_proba(probs)).all()
 
 
 def test_logits_of_any_size_give_finite_answers():
@@ -176,40 +146,6 @@ def test_coefficients_have_the_names_of_the_classes(weighed):
     coefficients = VectorScaling(from_logits=True).fit(z, names[y]).coefficients()
     expected = ["w[cat]", "w[dog]", "w[eel]", "b[cat]", "b[dog]", "b[eel]"]
     assert [c.name for c in coefficients] == expected
-
-
-def test_missing_class_has_a_small_probability(weighed):
-    """Not zero; the other classes are almost as without it."""
-    z, y = weighed
-    names = ["cat", "dog", "eel", "owl"]
-    z4 = np.column_stack([z, np.random.default_rng(1).normal(size=len(z))])
-    with pytest.warns(DegenerateDataWarning, match="no label is 'owl'"):
-        calibrator = VectorScaling(from_logits=True, classes=names).fit(z4, np.array(names)[y])
-    probs = calibrator.predict_proba(z4)
-    assert 1e-7 < probs[:, 3].mean() < 1e-4
-    without = VectorScaling(from_logits=True).fit(z, y)
-    np.testing.assert_allclose(probs[:, :3], without.predict_proba(z), atol=1e-4)
-    assert calibrator.weights_stderr_ is None
-
-
-def test_collinear_logits_are_weighed_alike(weighed):
-    """Where one logit is the negative of the other, only the sum of their weights matters."""
-    z, y = weighed
-    log_odds, event = z[:, 1] - z[:, 0], (y == 1).astype(int)
-    both = np.column_stack([-log_odds, log_odds])
-    calibrator = fit_with_warning("collinear", both, event, VectorScaling, from_logits=True)
-    assert calibrator.weights_[0] == pytest.approx(calibrator.weights_[1], abs=1e-9)
-    expected = VectorScaling(from_logits=True).fit(log_odds, event).predict_proba(log_odds)
-    np.testing.assert_allclose(calibrator.predict_proba(both), expected, atol=1e-5)
-
-
-def test_uniform_predictions_become_the_frequencies():
-    """Weights and biases are not determined, the probabilities are."""
-    calibrator = fit_with_warning(
-        "constant", np.full((6, 3), 1 / 3), [0, 0, 0, 1, 1, 2], VectorScaling
-    )
-    probs = calibrator.predict_proba([[1 / 3, 1 / 3, 1 / 3]])
-    np.testing.assert_allclose(probs, [[1 / 2, 1 / 3, 1 / 6]], atol=1e-5)
 
 
 def test_vector_logits_of_any_size_give_finite_answers(weighed):

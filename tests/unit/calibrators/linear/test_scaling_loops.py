@@ -131,19 +131,6 @@ def test_derivatives_of_certain_predictions_keep_their_digits():
     np.testing.assert_allclose(np.diag(point.hessian)[[0, 2]], np.exp(-80) * np.array([6400, 1]))
 
 
-def test_parameters_that_are_not_determined_are_reported():
-    """Separable labels, and a column that is constant; a column of zeros has no influence."""
-    z, y, weight = sample_of_vector(200, 3)
-    start = np.repeat([1.0, 0.0], 3)
-    assert not minimise(z, z.argmax(axis=1), weight, start)[1]
-    z[:, 0] = 1
-    assert not minimise(z, y, weight, start)[1]
-    z[:, 0] = 0
-    point, unique = minimise(z, y, weight, start)
-    assert unique
-    assert point.theta[0] == 1
-
-
 def test_ridge_makes_the_optimum_of_separable_labels_unique():
     z, _, weight = sample_of_vector(50, 3)
     starts = [np.repeat([1.0, 0.0], 3), np.full(6, 5.0), np.array([0.1, 3, 0, 1, -2, 1])]

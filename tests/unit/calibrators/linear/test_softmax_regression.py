@@ -46,18 +46,6 @@ def test_hessian_is_that_of_differences_and_multiplies(problem):
     assert task.hessian_product(V, probs) == pytest.approx(product + task.penalty * V, abs=1e-14)
 
 
-def test_blocks_of_rows_add_up(problem, monkeypatch):
-    """The size of the blocks changes rounding errors alone."""
-    theta, task = problem
-    rows = np.arange(3000) % 30
-    task = penalised(task.X[rows], task.codes[rows], task.weight[rows], task.penalty)
-    whole = task.at(theta)
-    monkeypatch.setattr(softmax_regression, "BLOCK", 4)
-    parts = task.at(theta)
-    assert parts[0] == pytest.approx(whole[0], rel=1e-14)
-    assert parts[1] == pytest.approx(whole[1], abs=1e-12)
-
-
 def test_hessian_keeps_its_digits_where_a_class_is_almost_certain():
     """1e-12 is left of a sum of ones."""
     probs = np.array([[1e-12], [1 - 1e-12]])
@@ -89,15 +77,6 @@ def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
     found = task.scaled_start()
     assert found == pytest.approx(expected, rel=0.2)
     assert (found != expected).any()
-
-
-def test_projection_keeps_what_is_free_and_ties_the_diagonal():
-    free = np.array([[True, False, True], [True, True, False]])
-    V = np.arange(6.0).reshape(2, 3)
-    task = Problem(np.empty((0, 3)), np.empty(0), np.empty(0), V, V, free, tied=True)
-    projected = task.project(V)
-    assert projected.tolist() == [[2, 0, 2], [3, 2, 0]]
-    assert task.project(projected).tolist() == projected.tolist()
 
 
 def random_problem(n, m, seed=0):
@@ -155,14 +134,6 @@ def test_fixed_entries_stay_and_tied_ones_are_equal(tied, scale):
     assert (np.ptp(np.diagonal(theta)) < 1e-15) == tied
 
 
-def test_start_at_the_minimum_is_the_minimum():
-    task = random_problem(200, 3)
-    theta = minimise(task)[0]
-    again = minimise(replace(task, start=theta, scale=False))
-    assert again[0] == pytest.approx(theta, abs=1e-7)
-    assert not again[2]
-
-
 def test_minimum_at_infinity_is_recognised():
     """Separated labels: the gradient vanishes at weights that are finite."""
     task = random_problem(50, 3)
@@ -171,11 +142,3 @@ def test_minimum_at_infinity_is_recognised():
     assert escaping
     assert norm < 1e-9
     assert np.abs(theta).max() < 1e6
-
-
-def test_nothing_free_takes_no_step():
-    task = random_problem(50, 3)
-    found = minimise(replace(task, free=~task.free, scale=False))
-    theta, norm, escaping, steps, _ = found
-    assert (theta == task.start).all()
-    assert (norm, escaping, steps) == (0.0, False, 0)

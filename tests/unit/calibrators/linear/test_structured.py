@@ -10,7 +10,6 @@ from caltest.calibrators import (
     StructuredVectorScaling,
     TemperatureScaling,
 )
-from caltest.errors import DegenerateDataWarning, InvalidInput
 
 M, LAMS = 4, {"diagonal_lam": 0.5, "intercept_lam": 2.0}
 KINDS = [
@@ -71,20 +70,3 @@ def test_structured_scaling_is_the_minimum_that_scipy_finds(calibrator, data):
     assert np.linalg.norm(both(theta[free])[1]) < 1e-9
     expected = softmax(s @ W.T + calibrator.biases_, axis=1)
     np.testing.assert_allclose(calibrator.predict_proba(z), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("calibrator", KINDS)
-def test_strong_penalties_leave_smoothed_temperature_scaling(calibrator, data):
-    strong = {name: 1e9 for name in calibrator.get_params() if name.endswith("lam")}
-    p = type(calibrator)(from_logits=True, **strong).fit(*data).predict_proba(data[0])
-    np.testing.assert_allclose(p, smoothed(*data), atol=1e-7)
-
-
-def test_structured_scaling_of_separated_labels_leaves_no_certainty():
-    """One row in n + 1 might still have another label; penalties are positive."""
-    z = np.array([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
-    with pytest.warns(DegenerateDataWarning, match="predictions are certain"):
-        calibrator = StructuredMatrixScaling(from_logits=True).fit(z, [0, 0, 1, 1])
-    assert 0.01 < calibrator.predict_proba(z).min() < 0.1
-    with pytest.raises(InvalidInput, match="off_diagonal_lam must be a positive number; got 0"):
-        StructuredMatrixScaling(off_diagonal_lam=0).fit([[0.5, 0.5], [0.2, 0.8]], [0, 1])

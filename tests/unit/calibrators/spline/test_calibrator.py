@@ -42,18 +42,6 @@ def misfit(values, t, curve):
 
 
 @pytest.mark.parametrize("target", ["cumulative", "difference"])
-def test_values_are_the_least_squares(target):
-    """Moving any knot makes scipy's natural spline fit worse, and lstsq finds the same values."""
-    score, event = one_score()
-    t, curve = points(score, event, target)
-    fitted = SplineCalibrator(mode="class-wise", target=target).fit(score, event)
-    knots = np.linspace(0, 1, 6)
-    design = CubicSpline(knots, np.eye(6), bc_type="natural")(t)
-    expected = np.linalg.lstsq(design, curve, rcond=None)[0]
-    np.testing.assert_allclose(fitted.values_[0], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("target", ["cumulative", "difference"])
 def test_slope_at_the_end_of_a_step_is_the_derivative_of_scipys_spline(target):
     rng = np.random.default_rng(0)
     score = rng.random(1000).round(2)
@@ -83,21 +71,6 @@ def test_recalibrated_scores_are_mean_slopes_of_the_curve(runout, target):
     curve = fitted.curve(np.append(0, t))
     np.testing.assert_allclose(sums, curve.spline[1:] - curve.spline[0], atol=1e-12)
     np.testing.assert_array_equal(fitted.predict_proba(fitted.scores_[0])[:, 1], values)
-
-
-def test_runouts_are_end_conditions():
-    """Second derivative zero, constant in the outermost interval, linear across two."""
-    score, event = one_score()
-    for runout, coefficients in [("natural", [1]), ("parabolic", [1, -1]), ("cubic", [1, -2, 1])]:
-        options = {"mode": "class-wise", "target": "cumulative"}
-        fitted = SplineCalibrator(runout=runout, **options).fit(score, event)
-        at = np.arange(len(coefficients)) / 5
-        step = 1e-4
-        for ends in (at + step, 1 - at - step):
-            slopes = [fitted.curve(ends + side).derivative for side in (-step / 2, step / 2)]
-            second = (slopes[1] - slopes[0]) / step
-            # The second derivative is linear between knots, and nearly that of the knot here.
-            assert np.dot(coefficients, second) == pytest.approx(0, abs=0.05), runout
 
 
 def brute_force(score, event, *, constrained, monotone, margin):
@@ -212,20 +185,6 @@ def test_within_top_1_is_top_1():
     np.testing.assert_allclose(one, other, atol=1e-14)
 
 
-def test_class_wise_is_one_spline_for_each_class():
-    """Normalised; what `mode="class-wise"` of two classes gives for each against the rest."""
-    probs, labels = simulated(m=3)
-    fitted = SplineCalibrator(mode="class-wise").fit(probs, labels)
-    single = [
-        SplineCalibrator(mode="class-wise").fit(probs[:, k], (labels == k).astype(int))
-        for k in range(3)
-    ]
-    values = np.column_stack([one.predict_proba(probs[:, k])[:, 1] for k, one in enumerate(single)])
-    expected = values / values.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(fitted.predict_proba(probs), expected, atol=1e-13)
-    assert fitted.values_.shape == (3, 6)
-
-
 def test_all_ranks_is_one_spline_for_each_rank():
     """That of `mode="top-r"`, for the probability of rank r; rows are then normalised."""
     probs, labels = simulated(m=3)
@@ -284,18 +243,6 @@ def test_curve_of_a_class_has_its_name():
         InvalidInput, match=r"k must name a class .* pass one of 'cat', 'dog', 'emu'"
     ):
         fitted.curve()
-
-
-@pytest.mark.parametrize("factor", [1e-300, 1e300])
-def test_scale_of_weights_has_no_effect(factor):
-    """Weights near the largest and the smallest numbers."""
-    probs, labels = simulated(200)
-    weight = np.random.default_rng(1).random(200)
-    one, other = (
-        SplineCalibrator().fit(probs, labels, sample_weight=w).predict_proba(probs)
-        for w in (weight, factor * weight)
-    )
-    np.testing.assert_allclose(one, other, atol=1e-12)
 
 
 def test_constant_predictions_map_to_the_share_of_events():

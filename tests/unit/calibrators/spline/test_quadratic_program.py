@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq, nnls
+from scipy.optimize import nnls
 
-from caltest.calibrators.spline.cumulative_spline import minimum_under, quadratic_minimum
+from caltest.calibrators.spline.cumulative_spline import quadratic_minimum
 
 pytestmark = pytest.mark.loops
 
@@ -39,23 +39,3 @@ def test_minimum_without_broken_constraints_is_free():
     G, c, A, _ = problem(0, 4, 6)
     free = np.linalg.solve(G, c)
     np.testing.assert_allclose(quadratic_minimum(G, c, A, A @ free - 1), free, atol=1e-12)
-
-
-def test_cuts_that_are_found_as_needed_suffice():
-    """The point of a disc that is nearest, with the tangents where it is left."""
-    target = np.array([3.0, 4.0])
-
-    def tangent(y):
-        normal = y / np.linalg.norm(y)
-        return [(-normal[np.newaxis], np.array([-1.0]))]
-
-    scale = np.array([1.0, 4.0])
-    y = minimum_under(np.diag(scale), scale * target, tangent)
-
-    def on_circle(multiplier):
-        return np.linalg.norm(scale * target / (scale + multiplier)) - 1
-
-    exact = scale * target / (scale + brentq(on_circle, 0, 100))
-    # A constraint that is met to 1e-11 puts the minimum along a curved edge to about its root.
-    np.testing.assert_allclose(y, exact, atol=1e-5)
-    assert np.linalg.norm(y) <= 1 + 2e-11

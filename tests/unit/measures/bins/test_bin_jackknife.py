@@ -51,14 +51,3 @@ def test_moments_are_the_variance_at_zero_and_the_largest_mean_square():
     squares = [np.square(rows).mean() for rows in np.split(delta, start[1:-1])]
     assert largest == pytest.approx(max(squares))
     assert without.size == 10_000
-
-
-def test_jackknife_is_not_too_small_for_cells_of_mean_zero():
-    """It counts the second-order variance about twice (Efron, Stein 1981)."""
-    ratios = []
-    for seed in range(50):
-        delta = np.random.default_rng(seed).normal(size=(1000, 1))
-        start = np.arange(0, 1001, 50)
-        without, variance = unbiased_bin_errors(delta, start, 0.0)[1], spread_at_zero(delta, start)
-        ratios.append((1000 - 1) ** 2 / 1000 * without.var(ddof=1) / variance)
-    assert 1.8 < np.mean(ratios) < 2.3

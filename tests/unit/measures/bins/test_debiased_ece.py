@@ -19,28 +19,6 @@ def deviation_of(data, *, equivalence=False, **options):
     return binned_deviation(DebiasedECE(**options).bind(data).units, equivalence=equivalence)
 
 
-@pytest.mark.parametrize("m", [2, 3])
-def test_deviation_is_the_mean_product_of_different_rows_in_a_bin(m):
-    """Written out pair by pair, of the events for two classes."""
-    data = generative_model("M2", n=80, m=m, alpha=1.0, rng=0)
-    delta = np.eye(m)[data.labels] - data.probs
-    delta = delta[:, 1:] if m == 2 else delta
-    cells, count = DebiasedECE(bins=4).cells(data)
-    total = 0.0
-    for b in range(count):
-        rows = delta[cells == b]
-        h = rows @ rows.T
-        total += (h.sum() - np.trace(h)) / max(len(rows) - 1, 1)
-    assert deviation_of(data, bins=4).value == pytest.approx(total / 80)
-
-
-def test_deviation_of_constant_predictions_is_the_debiased_error():
-    """Where predictions do not vary in a bin, y and y - p have the same variance."""
-    data = Predictions(np.repeat([0.2, 0.7], 20), np.arange(40) % 3 == 0)
-    value = DebiasedECE(bins=5).bind(data).value()
-    assert deviation_of(data, bins=5).value == pytest.approx(value, rel=1e-12)
-
-
 def test_single_rows_count_against_each_hypothesis():
     """0 where a large error is to be shown, the square of the residual where a small one is."""
     data = Predictions([0.11, 0.12, 0.9], [0, 1, 0])
@@ -82,27 +60,7 @@ def test_debiased_ece_of_many_rows_is_close_to_the_square():
     assert debiased_ece(data, root=True) == pytest.approx(ece(data, p=2), abs=1e-3)
 
 
-def test_bins_with_one_row_are_left_out_and_noted():
-    """They have no share, and the others keep theirs."""
-    data = ct.Predictions([0.1, 0.3, 0.9], [0, 1, 1])
-    assert debiased_ece(data, bins=2) == pytest.approx(2 / 3 * (0.09 - 0.25))
-    note = "1 of 2 occupied bins hold one observation and are left out"
-    for root in (False, True):
-        assert DebiasedECE(bins=2, root=root).bind(data).notes == (note,)
-
-
 @pytest.mark.parametrize("m", [2, 3])
 def test_debiased_ece_of_one_observation_is_not_applicable(m):
     with pytest.raises(NotApplicable, match="use fewer bins, or the test 'ece'"):
         debiased_ece(np.eye(m)[:1], [0], lens="strong")
-
-
-def test_root_gives_the_pvalue_of_the_square_where_it_is_positive():
-    """The root is monotone, and only ties at 0 can differ."""
-    data = ct.datasets.generative_model("M2", n=200, m=2, pi=0.2, rng=0)
-    first, second = (
-        ct.test_calibration(None, data, test="debiased-ece", root=root, rng=0)
-        for root in (False, True)
-    )
-    assert first.statistic > 0
-    assert first.pvalue == second.pvalue

@@ -13,8 +13,6 @@ from caltest.measures.bins.ece import class_bins, sweep_counts, tie_runs
 
 pytestmark = pytest.mark.loops
 
-LINES = "use lens='confidence', 'classwise' or 'top-2'"
-
 
 @pytest.fixture
 def predictions():
@@ -49,13 +47,6 @@ def test_distance_must_return_numbers(predictions):
     """NaN would be neither large nor small."""
     with pytest.raises(InvalidInput, match="distance must return finite numbers"):
         ece(predictions, distance=lambda p, y: math.nan * (p - y).sum())
-
-
-@pytest.mark.parametrize("binning", ["quantile", "sweep"])
-def test_bins_of_equal_mass_need_a_line(predictions, binning):
-    """The message names the lenses that help."""
-    with pytest.raises(NotApplicable, match=f"binning='{binning}' takes one-dim.*{LINES}"):
-        ece(predictions, binning=binning)
 
 
 def test_median_variance_bins_need_min_size_observations():

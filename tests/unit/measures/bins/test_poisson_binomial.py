@@ -60,16 +60,6 @@ def test_count_limits_are_those_of_the_binomial(error):
     assert both(np.full(40, 0.3), error) == [law.ppf(error), law.isf(error)]
 
 
-def test_count_limits_of_several_bins_are_those_of_each():
-    """Each bin has the quantiles of its own law."""
-    event = np.sort(np.random.default_rng(1).random(60))
-    start = np.array([0, 1, 20, 60])
-    lower, upper = count_limits(event, start, 0.025)
-    for b in range(3):
-        expected = limits_of(convolved(event[start[b] : start[b + 1]]), 0.025)
-        assert [lower[b], upper[b]] == expected
-
-
 def test_count_limits_take_a_level_that_is_reached_exactly():
     """P(N <= 0) = 1/4 for two fair coins, so that 0 is the quantile 1/4 in spite of rounding."""
     assert both(np.array([0.5, 0.5]), 0.25) == [0, 1]
@@ -79,14 +69,6 @@ def sums(event, weight, error=0.025):
     """`sum_limits` of one bin."""
     start, quantile = np.array([0, event.size]), stats.norm.isf(error)
     return np.ravel(sum_limits(event, weight, start, error, quantile))
-
-
-@pytest.mark.parametrize("scale", [1.0, 0.1])
-def test_sum_limits_of_equal_weights_are_those_of_the_count(scale):
-    """In a small bin they are the same, whatever the weight is."""
-    event = np.random.default_rng(2).beta(1, 4, 300)
-    expected = scale * np.array(both(event, 0.025))
-    np.testing.assert_allclose(sums(event, np.full(300, scale)), expected, rtol=1e-12)
 
 
 def test_sum_limits_of_integer_weights_are_exact():

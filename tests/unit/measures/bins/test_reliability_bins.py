@@ -17,14 +17,6 @@ def test_bins_are_those_of_the_ece(binning):
     assert found.mass @ gaps / 200 == pytest.approx(ece(P, Y, binning=binning, bins=7), rel=1e-12)
 
 
-def test_bins_hold_their_predictions():
-    """Right-closed bins of equal width, in ascending order; the empty ones are left out."""
-    found = reliability_bins([0.0, 0.2, 0.21, 0.9], [0, 0, 1, 1], bins=5)
-    assert found.left.tolist() == [0, 0.21, 0.9]
-    assert found.right.tolist() == [0.2, 0.21, 0.9]
-    assert found.count.tolist() == found.mass.tolist() == [2, 1, 1]
-
-
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_limits_hold_at_least_the_level(level):
     """Of redrawn labels the frequencies lie between the limits with probability `level` or more."""
@@ -45,12 +37,3 @@ def test_weights_count_rows_and_those_of_zero_are_left_out():
     np.testing.assert_allclose(weighted.mean, repeated.mean)
     np.testing.assert_allclose(weighted.frequency, repeated.frequency)
     assert weighted.count.tolist() == [2, 1]
-
-
-def test_limits_do_not_depend_on_the_scale_of_the_weights():
-    """Weights of 1e200 have the limits of weights of 1."""
-    first, second = (
-        reliability_bins(Predictions(P, Y, sample_weight=np.full(200, scale)))
-        for scale in (1.0, 1e200)
-    )
-    np.testing.assert_allclose(first.upper, second.upper)

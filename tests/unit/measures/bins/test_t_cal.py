@@ -37,14 +37,3 @@ def test_t_cal_of_cells_is_that_of_rows():
     found, expected = TCal(scales=3).bind_cells(cells).value(), t_cal(p, y, scales=3)
     assert found == pytest.approx(expected, rel=1e-6)
     assert expected > 2 * t_cal(p, y, scales=2)
-
-
-@pytest.mark.parametrize("periods", [2, 64])
-def test_t_cal_finds_errors_that_cancel_in_wide_bins(periods):
-    """A calibration curve that oscillates, slowly or fast, where the ECE of 2 bins sees nothing."""
-    rng = np.random.default_rng(periods)
-    event = rng.random(4000)
-    wave = np.sign(np.sin(2 * np.pi * periods * event)) * np.minimum(event, 1 - event)
-    labels = (rng.random(4000) < event + 0.5 * wave).astype(int)
-    result = ct.test_calibration(event, labels, test="t-cal", rng=0, n_resamples=199)
-    assert result.pvalue == 1 / 200

@@ -48,13 +48,6 @@ def test_zero_is_not_negative():
 MOST, LEAST = Tolerance(0.1), Tolerance(0.1, equivalence=True)
 
 
-def test_value_is_the_ks_error():
-    data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
-    tied = Predictions(np.round(data.probs[:, 1], 1), data.labels)
-    for one in (data, tied):
-        assert near_maximum(one, MOST, "KS").value == pytest.approx(ks_error(one), rel=1e-12)
-
-
 def test_place_of_equivalence_is_that_of_the_definition():
     data = generative_model("M2", n=150, m=2, alpha=1.0, rng=1)
     p = np.sort(data.probs[:, 1])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
@@ -26,30 +25,11 @@ def test_value_is_the_number_of_defaults(measure):
     np.testing.assert_array_equal(bound.values(np.eye(3, 40, dtype=np.uint8)), [1, 1, 1])
 
 
-def test_weights_count_an_obligor_several_times():
-    """In the value, in units of the mean weight, the PD and the default rate."""
-    bound = Binomial().bind(Predictions([0.1, 0.4], [1, 0], sample_weight=[3, 1]))
-    assert (bound.value(), bound.estimate(1.5), bound.parameters["PD"]) == (
-        1.5,
-        0.75,
-        pytest.approx(0.175),
-    )
-
-
 @every_measure
 def test_weights_have_no_formula(measure):
     """The message names the test that takes them."""
     with pytest.raises(NotApplicable, match="takes no weights; use the test 'binomial' and null"):
         calibration_test(grade(0.1, 9, 1, sample_weight=np.ones(9)), test=measure)
-
-
-def test_predictions_that_differ_within_a_grade_are_noted():
-    """PD is their mean, and the exact null takes them as they are."""
-    mixed = Predictions([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
-    result = calibration_test(mixed, test="binomial", null="closed-form")
-    assert "predictions of the grade differ, 0.1 to 0.4" in result.notes[0]
-    assert result.parameters["PD"] == pytest.approx(0.25)
-    assert calibration_test(grade(0.1, 5, 1), test="binomial", null="closed-form").notes == ()
 
 
 @every_measure
@@ -66,14 +46,6 @@ def test_default_null_is_the_law_that_the_test_is_named_after(key):
     result = calibration_test(grade(0.03, 100, 7), test=key)
     (row,) = master_scale_test([0.03], [7], [100], test=key, portfolio=())
     assert (result.null, result.pvalue) == (row.null, row.pvalue)
-
-
-@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
-def test_exact_null_says_which_alternative_it_takes(alternative):
-    """One side is all that a p-value near 1 is about."""
-    options = {"null": "exact", "alternative": alternative, "n_resamples": 19, "rng": 1}
-    result = calibration_test(grade(0.1, 40, 0), test="binomial", **options)
-    assert f"alternative:  {alternative}" in str(result)
 
 
 def test_pd_of_equal_predictions_is_that_prediction():
@@ -114,31 +86,7 @@ def test_two_sided_test_has_no_side(measure):
     assert not any("fewer defaults" in note for note in both.notes)
 
 
-# ---- the binomial test of a rating grade -------------------------------------------------------
-
-
-def test_binomial_law_is_wider_than_that_of_unequal_predictions():
-    """A sum of unequal Bernoullis varies less, so that a rare number is more probable."""
-    data = Predictions(np.repeat([0.01, 0.6], 30), np.repeat([0, 1, 0, 1], [29, 1, 6, 24]))
-    binomial = calibration_test(data, test="binomial", null="closed-form")
-    exact = calibration_test(data, test="binomial", null="exact", n_resamples=1999, rng=0)
-    assert exact.pvalue < binomial.pvalue
-
-
 # ---- the normal test of a rating grade ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
-def test_limit_is_a_z_test(alternative):
-    """That of R's prop.test without correction for continuity, whose X^2 is z^2."""
-    data = grade(0.05, 1000, 62)
-    options = {"test": "normal", "null": "asymptotic", "alternative": alternative}
-    result = calibration_test(data, **options)
-    z = 12 / np.sqrt(1000 * 0.05 * 0.95)
-    assert result.statistic == pytest.approx(z, rel=1e-12)
-    sides = 2 if alternative == "two-sided" else 1
-    assert result.pvalue == pytest.approx(sides * stats.norm.sf(z), rel=1e-12)
-    assert (result.estimate_name, result.estimate) == ("default rate", 0.062)
 
 
 @pytest.mark.parametrize(("pd", "kind"), [(0.001, "defaults"), (0.999, "survivors")])

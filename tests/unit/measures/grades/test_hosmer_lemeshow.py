@@ -9,7 +9,6 @@ from scipy.stats import chi2
 from caltest import DegenerateDataWarning, InvalidInput, Predictions
 from caltest.measures import hosmer_lemeshow, pigeon_heyse
 from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
-from caltest.units import RowUnits
 
 
 def plain(probs, labels, place=0, groups=10):
@@ -47,15 +46,6 @@ def test_reference_is_refused_for_two_classes():
         hosmer_lemeshow([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], reference=1)
 
 
-def test_ties_leave_fewer_groups():
-    """Two distinct predictions are two groups, and a note says so."""
-    data = Predictions([0.2] * 50 + [0.6] * 50, np.arange(100) % 2)
-    bound = HosmerLemeshow().bind(data)
-    assert bound.parameters == {"groups": 2}
-    assert bound.notes == ("ties and few rows leave 2 of 10 groups",)
-    assert bound.value() == pytest.approx(15**2 / 8 + 5**2 / 12)
-
-
 @pytest.mark.parametrize("m", [2, 3])
 def test_impossible_label_makes_the_statistic_infinite(m):
     """An expected count of 0 adds 0 where the class is not observed."""
@@ -65,14 +55,6 @@ def test_impossible_label_makes_the_statistic_infinite(m):
         assert hosmer_lemeshow(probs, right) == 0
     with pytest.warns(DegenerateDataWarning, match="expected count 0"):
         assert hosmer_lemeshow(probs, (right + 1) % m) == math.inf
-
-
-def test_lowest_prediction_with_many_rows_joins_the_next_group_as_in_r():
-    """Its value is both the smallest prediction and a quantile, and `unique` leaves one break."""
-    p, y = np.repeat([0.2, 0.5, 0.7], 40), np.arange(120) % 2
-    rows = RowUnits(Predictions(p, y))
-    assert HosmerLemeshow().risk_groups(rows).start.tolist() == [0, 80, 120]
-    assert HosmerLemeshow(groups=3).risk_groups(rows).start.tolist() == [0, 40, 80, 120]
 
 
 def test_three_groups_leave_one_degree_of_freedom():

@@ -5,10 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from caltest import Predictions
-from caltest.measures.grades.hosmer_lemeshow import RiskGroups, class_counts, group_starts
+from caltest.measures.grades.hosmer_lemeshow import class_counts, group_starts
 from caltest.numerics.sorted_scores import step_ends
-from caltest.units import RowUnits
 
 pytestmark = pytest.mark.loops
 
@@ -42,14 +40,6 @@ def test_groups_are_those_of_exact_quantiles():
         start = starts(ordered, int(groups))
         assert np.diff(start).tolist() == exact_sizes(ordered, int(groups))
     assert np.diff(starts(np.arange(11) / 10, 10)).tolist() == [2] + [1] * 9
-
-
-def test_expectations_are_sums_over_groups():
-    """Of 1 - p, of p and of p (1 - p)."""
-    units = RowUnits(Predictions([0.1, 0.2, 0.5, 1.0], [0, 1, 0, 1])).ordered("")
-    found = RiskGroups.of_event(units, 2, pooled=False)
-    np.testing.assert_allclose(found.expected, [[1.7, 0.3], [0.5, 1.5]])
-    np.testing.assert_allclose(found.variance, [0.25, 0.25])
 
 
 def test_class_counts_are_bincounts():

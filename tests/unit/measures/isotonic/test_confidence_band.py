@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import betaincinv
 from scipy.stats import binom
 
 from caltest import NotApplicable, Predictions
 from caltest.measures import confidence_band, confidence_band_curve
-from caltest.measures.isotonic.confidence_band import ConfidenceBand
 
 
 def all_blocks(x, labels):
@@ -34,38 +32,6 @@ def test_statistic_is_that_of_all_blocks(seed):
     x = rng.choice(np.linspace(0.05, 0.95, 25), 120)
     labels = (rng.random(120) < x**2).astype(int)
     assert confidence_band(x, labels) == pytest.approx(all_blocks(x, labels), rel=1e-9)
-
-
-def test_rounded_statistic_uses_the_largest_and_smallest_prediction_of_a_group():
-    """Groups by rounding up for one side and down for the other."""
-    rng = np.random.default_rng(0)
-    x = np.sort(rng.random(200))
-    labels = (rng.random(200) < np.sqrt(x)).astype(int)
-    logs = []
-    for rounding, end, tail in (
-        (np.ceil, -1, lambda y, n, p: binom.logsf(y - 1, n, p)),
-        (np.floor, 0, binom.logcdf),
-    ):
-        groups = rounding(10 * x)
-        parts = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-        size = len(parts)
-        for k in range(size):
-            for j in range(k + 1):
-                block = np.concatenate(parts[j : k + 1])
-                p = x[parts[k][-1]] if end else x[parts[j][0]]
-                logs.append(tail(labels[block].sum(), block.size, p) + math.log(size * (size + 1)))
-    value = confidence_band(x, labels, method="round", digits=1)
-    assert value == pytest.approx(-min(logs) / math.log(10), rel=1e-9)
-
-
-def test_method_follows_the_number_of_distinct_predictions():
-    """Up to 2,000 none is rounded; the print says what was done."""
-    rng = np.random.default_rng(0)
-    for n, expected in ((2000, {"method": "standard"}), (2001, {"method": "round", "digits": 3})):
-        data = Predictions(rng.random(n), rng.integers(2, size=n))
-        assert ConfidenceBand().bind(data).parameters == expected
-    few = Predictions([0.21, 0.78], [0, 1])
-    assert ConfidenceBand(digits=1).bind(few).parameters["method"] == "round"
 
 
 def test_yang_barber_and_impossible_labels():
@@ -95,25 +61,6 @@ def sample(n=300, seed=0, power=2.0):
     rng = np.random.default_rng(seed)
     x = rng.choice(np.linspace(0.02, 0.98, 60), n)
     return Predictions(x, (rng.random(n) < x**power).astype(int))
-
-
-def test_bounds_are_those_of_all_blocks():
-    data = sample()
-    band = confidence_band_curve(data, confidence=0.9)
-    event, labels = data.probs[:, 1], data.labels
-    size = band.x.size
-    error = 0.1 / (size * (size + 1))
-    lower, upper = np.zeros(size), np.ones(size)
-    for k in range(size):
-        for j in range(k + 1):
-            inside = (event >= band.x[j]) & (event <= band.x[k])
-            n, y = inside.sum(), labels[inside].sum()
-            if y > 0:
-                lower[k:] = np.maximum(lower[k:], betaincinv(y, n - y + 1, error))
-            if y < n:
-                upper[: j + 1] = np.minimum(upper[: j + 1], betaincinv(y + 1, n - y, 1 - error))
-    np.testing.assert_allclose(band.lower, lower, rtol=1e-9)
-    np.testing.assert_allclose(band.upper, upper, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,23 +7,9 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from caltest import DegenerateDataWarning, Predictions
-from caltest.datasets import generative_model
 from caltest.measures import corp_band, corp_curve, corp_miscalibration, score_decomposition
 from caltest.measures.isotonic.corp import CorpMiscalibration
 from caltest.numerics.labels import resample_keys
-
-BOTH = pytest.mark.parametrize("score", ["brier", "log-loss"])
-
-
-@BOTH
-def test_values_of_redrawn_labels_are_those_of_new_predictions(score):
-    data = generative_model("M1", n=50, m=2, alpha=1.0, rng=0)
-    bound = CorpMiscalibration(score=score).bind(data)
-    labels = bound.redraw(resample_keys(0, 4))
-    expected = [
-        score_decomposition(bound.units.mean, row, score=score).miscalibration for row in labels
-    ]
-    np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12, atol=1e-15)
 
 
 def test_infinite_log_loss_is_infinite():
@@ -50,17 +36,6 @@ def test_curve_is_the_isotonic_regression():
     parts = score_decomposition(P, Y)
     fitted = np.mean(np.square(corp_curve(P, Y).at(P) - Y))
     assert fitted == pytest.approx(parts.score - parts.miscalibration, rel=1e-12)
-
-
-def test_corners_of_the_curve_ascend_and_weights_count():
-    """A row of weight 2 counts twice; no two corners have the same place."""
-    weighted = corp_curve(Predictions([0.2, 0.4, 0.6], [1, 0, 1], sample_weight=[1, 2, 1]))
-    repeated = corp_curve([0.2, 0.4, 0.4, 0.6], [1, 0, 0, 1])
-    np.testing.assert_allclose(weighted.probability, repeated.probability)
-    np.testing.assert_allclose(weighted.mass, repeated.mass * 3 / 4)  # in units of the mean weight
-    x, y = corp_curve([0.1, 0.1, 0.5], [0, 1, 1]).points
-    assert x.tolist() == [0.1, 0.5]
-    assert y.tolist() == [0.5, 1]
 
 
 def test_band_is_that_of_plain_code():

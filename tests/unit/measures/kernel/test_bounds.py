@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.optimize import brentq
 from scipy.stats import norm
 
 from caltest import NotApplicable, Predictions
@@ -27,15 +26,6 @@ def test_jackknife_is_that_of_estimates_without_one_row(kernel, m):
     estimate, error = jackknife_error(SKCE(kernel=kernel).bind_all_pairs(data))
     assert estimate == pytest.approx(skce(data, kernel=kernel), rel=1e-12)
     assert error == pytest.approx(np.sqrt(29 * values.var()), rel=1e-9)
-
-
-def test_jackknife_of_calibrated_models_is_larger_than_the_standard_deviation():
-    """The second-order variance is counted twice, so its root is 1.4 times too large."""
-    kernel = Exponential(bandwidth=0.5)
-    sets = [generative_model("M1", n=100, m=3, rng=seed) for seed in range(200)]
-    pairs = [jackknife_error(SKCE(kernel=kernel).bind_all_pairs(data)) for data in sets]
-    values, errors = np.array(pairs).T
-    assert 1.0 < np.sqrt(np.square(errors).mean()) / values.std() < 1.8
 
 
 KERNELS = [
@@ -106,27 +96,6 @@ def test_lower_end_is_that_of_the_jackknife(data):
     assert found.estimate == pytest.approx(estimate, rel=1e-12)
     low = estimate - norm.ppf(0.975) * math.sqrt(variance)
     assert found.low == pytest.approx(max(low, 0.0), rel=1e-9)
-
-
-def test_upper_end_is_that_of_the_root_with_rows_added():
-    """The root plus its reach se / (2 sqrt(U)), with c rows of the largest error among n."""
-    data = generative_model("M2", n=200, m=3, rng=1)
-    found = ends_of(SKCE(kernel=KERNEL), data)
-    root, z = math.sqrt(found.estimate), norm.ppf(0.975)
-    reach = (found.estimate - found.low) / (2.0 * root)
-    largest = max(np.square(np.eye(3)[k] - p).sum() for p in data.probs for k in range(3))
-    added = brentq(lambda c: c + z * math.sqrt(c) + math.log(0.025), 0.0, 10.0, xtol=1e-14)
-    shift = added * (math.sqrt(largest) - root) / (200 + added)
-    high = root + shift + math.hypot(reach, z * shift / math.sqrt(added))
-    assert found.high == pytest.approx(high**2, rel=1e-10)
-
-
-def test_upper_end_of_no_error_at_all_is_what_all_rows_can_miss():
-    """A share s of rows with the largest error is missed with probability (1 - s)^n = .025."""
-    probs = np.tile([0.0001, 0.9999], (100, 1)) + np.arange(100)[:, None] * [1e-7, -1e-7]
-    found = ends_of(SKCE(kernel=KERNEL), Predictions(probs, np.ones(100, int)))
-    share = 1.0 - 0.025**0.01
-    assert found.high == pytest.approx(2.0 * share**2, rel=0.02)
 
 
 def test_intervals_of_kce_and_mmce_are_roots_of_that_of_the_skce():

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 import caltest as ct
-from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
+from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels import Exponential, Sum
 from caltest.measures import CME, UCME, cme, ucme
 from caltest.measures.kernel import cme as locations
@@ -26,15 +26,6 @@ def test_exact_cme_counts_equal_deviations_as_ties():
     options = {"kernel": KERNEL, "n_resamples": 4000, "rng": 0}
     result = ct.test_calibration([0.5, 0.5, 0.5], [1, 1, 1], test="cme", **options)
     assert result.pvalue == pytest.approx(0.25, abs=4 * np.sqrt(0.25 * 0.75 / 4000))
-
-
-@pytest.mark.parametrize("size", [2, 5])
-def test_cme_of_repeated_locations_is_that_of_one(size):
-    """Copies of a location add no dimension, so a pseudo-inverse ignores them."""
-    predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=0)
-    points, classes = [[0.2, 0.3, 0.5]], [1]
-    one = cme(predictions, locations=(points, classes))
-    assert cme(predictions, locations=(points * size, classes * size)) == pytest.approx(one)
 
 
 def test_limit_is_chi_squared_with_a_degree_of_freedom_for_each_location():
@@ -97,42 +88,10 @@ def test_default_number_of_locations_grows_with_n_and_m(n, m, size):
     assert len(sampled_locations(data).labels) == size
 
 
-def test_sampled_locations_are_predictions_with_a_class_they_allow(predictions):
-    """Each is a row of the data, and its class has positive probability there."""
-    sampled = sampled_locations(predictions, 20)
-    rows = {tuple(row) for row in predictions.probs}
-    assert all(tuple(row) in rows for row in sampled.probs)
-    assert len({tuple(row) for row in sampled.probs}) == 20
-    assert (sampled.probs[np.arange(20), sampled.labels] > 0).all()
-
-
-def test_sampled_locations_of_two_classes_are_quantiles():
-    """Equally spaced ranks of P(Y = 1)."""
-    event = np.random.default_rng(0).permutation(np.arange(1, 100)) / 100
-    data = ct.Predictions(event, np.zeros(99, int), classes=[0, 1])
-    sampled = sampled_locations(data, 3)
-    np.testing.assert_allclose(np.sort(sampled.probs[:, 1]), [0.17, 0.5, 0.83])
-
-
 def test_sampled_locations_are_no_more_than_observations():
     """Asking for more gives every prediction once."""
     data = ct.Predictions([0.1, 0.5, 0.9], [0, 1, 1])
     assert len(sampled_locations(data, 10).labels) == 3
-
-
-def test_class_of_a_sampled_location_follows_its_prediction():
-    """Among many locations with the same prediction the classes have its frequencies."""
-    data = ct.Predictions(np.tile([0.6, 0.3, 0.1], (4000, 1)), np.zeros(4000, int))
-    counts = np.bincount(sampled_locations(data, 4000).labels, minlength=3)
-    assert np.abs(counts - [2400, 1200, 400]).max() < 4 * np.sqrt(4000 / 4)
-
-
-def test_given_locations_may_name_classes(predictions):
-    """Labels of locations are names or codes, as those of predictions."""
-    named = ct.Predictions(predictions.probs, predictions.labels, classes=["a", "b", "c"])
-    points = [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]
-    by_name = ucme(named, locations=(points, ["c", "a"]))
-    assert by_name == ucme(named, locations=(points, [2, 0])) > 0
 
 
 def test_given_locations_are_seen_through_the_lens(predictions):
@@ -171,27 +130,3 @@ def test_values_in_parts_equal_values_at_once(predictions, measure, monkeypatch)
     parts = measure(kernel=kernel).bind(predictions)
     assert len(list(measure(kernel=kernel).located(predictions).parts())) > 2
     np.testing.assert_allclose(parts.values(labels), whole.values(labels), rtol=1e-9)
-
-
-def test_parameters_say_where_locations_come_from(predictions):
-    """The print has their number and whether they were given."""
-    assert UCME().bind(predictions).parameters["test locations"] == "6 sampled from the predictions"
-    given = UCME(locations=([[0.2, 0.3, 0.5]], [1])).bind(predictions)
-    assert given.parameters["test locations"] == "1 given"
-
-
-def test_ucme_of_equal_predictions_and_of_one_observation():
-    """There is no bandwidth of equal predictions, and 1.0 takes its place."""
-    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
-        assert ucme([0.5, 0.5], [1, 1]) == pytest.approx(0.25)
-    kernel = Exponential(1.0)
-    value = ucme([[0.5, 0.3, 0.2]], [0], locations=([[0.5, 0.3, 0.2]], [2]), kernel=kernel)
-    assert value == pytest.approx(0.04)
-
-
-def test_ucme_can_be_tested_as_a_measure():
-    """It is no named test (the CME test is), but has the exact null of every measure."""
-    predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=0)
-    result = ct.test_calibration(None, predictions, test=UCME(), rng=0)
-    assert result.pvalue == 0.001
-    assert result.estimate_name == "UCME^2"

@@ -1,22 +1,19 @@
 """The SKCE: large data by tiles and threads, its options, its limit law, its errors."""
 
-import math
 import tracemalloc
 
 import numpy as np
 import pytest
 
-import caltest as ct
-from caltest import DegenerateDataWarning, NotApplicable, Predictions
+from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
 from caltest.kernels.fitted import COLUMNS, FittedKernel
-from caltest.measures import SKCE, mmce, skce
+from caltest.measures import SKCE, skce
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import threads
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
-ESTIMATORS = ["unbiased", "biased", "linear", "block"]
 A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, -1.0], [0.0, -1.0, 3.0]])
 KERNELS = {
     "identity": Exponential(0.8),
@@ -133,19 +130,6 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
         np.testing.assert_allclose(chunks.values(labels), whole.values(labels), **CLOSE)
 
 
-# ---- definitions --------------------------------------------------------------------------------
-
-
-def test_biased_skce_of_one_row_and_skce_of_equal_ones():
-    """h_11 = |delta|^2; of equal ones there is no distance for the median."""
-    with pytest.warns(DegenerateDataWarning, match="give no bandwidth; it is set to 1.0"):
-        value = skce([[0.5, 0.25, 0.25]], [0], estimator="biased")
-    assert value == pytest.approx(0.375, rel=1e-14)
-    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
-        value = skce([[0.5, 0.5]] * 3, [0, 0, 1])
-    assert value == pytest.approx((0.5 - 0.5 - 0.5) / 3)
-
-
 # ---- the measure as an object -------------------------------------------------------------------
 
 
@@ -181,34 +165,7 @@ def test_parameters_show_the_estimator_and_the_kernel(options, shown):
     assert 0 < parameters["bandwidth"] <= 1
 
 
-def test_limit_is_a_t_statistic_over_blocks():
-    """It is the mean of the block values over their standard error, ddof = 1."""
-    predictions = generative_model("M2", n=61, m=3, rng=0)
-    measure = SKCE(estimator="block", block_size=3)
-    values = measure.bind(predictions).block_values()
-    limit = measure.limit(predictions)
-    assert values.size == 20
-    assert limit.estimate == pytest.approx(values.mean(), rel=1e-14)
-    assert limit.statistic == pytest.approx(
-        values.mean() / (np.std(values, ddof=1) / math.sqrt(20))
-    )
-    assert limit.null_text == "normal limit of the mean over 20 blocks"
-
-
 # ---- errors -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "needs at least two observations, and there is one; use estimator='biased'"),
-        ({"estimator": "linear"}, "blocks of 2 need at least 2 observations, and there are 1"),
-    ],
-)
-def test_skce_of_one_observation_is_not_applicable(options, message):
-    """There is no pair; the message names an estimator that needs none."""
-    with pytest.raises(NotApplicable, match=message):
-        skce([[0.2, 0.8]], [1], **options)
 
 
 def test_skce_needs_two_positive_weights():
@@ -248,18 +205,3 @@ def test_limit_of_few_blocks_carries_a_note():
     many = generative_model("M1", n=80, m=3, rng=0)
     assert "fewer than 30 blocks" in SKCE(estimator="linear").limit(few).notes[-1]
     assert SKCE(estimator="linear").limit(many).notes == ()
-
-
-def test_ties_at_zero_are_ties():
-    """A constant prediction that is met exactly has KCE 0, so that no labels are less extreme."""
-    probs, labels = np.full(10, 0.3), [1] * 3 + [0] * 7
-    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
-        assert ct.test_calibration(probs, labels, test="kce", rng=0).pvalue == 1.0
-
-
-def test_mmce_looks_at_the_confidence_unless_told_otherwise():
-    """For two classes the lens "strong" gives the sum over P(Y = 1) in place of max p."""
-    p, y = [0.1, 0.1], [0, 0]
-    assert mmce(p, y) == pytest.approx(0.1)
-    assert mmce(p, y, lens="strong") == pytest.approx(0.1)
-    assert mmce([0.1, 0.9], [0, 0]) != pytest.approx(mmce([0.1, 0.9], [0, 0], lens="strong"))

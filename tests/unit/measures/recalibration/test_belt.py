@@ -18,16 +18,6 @@ def predictions(n=300, seed=0):
     return generative_model("M1", n=n, m=2, alpha=1.0, rng=seed)
 
 
-def test_many_rows_are_fitted_as_few_are():
-    """Predictions repeated a hundred times are fitted on nodes, and the statistic is 100 times."""
-    data = predictions(400)
-    many = Predictions(np.tile(data.probs, (100, 1)), np.tile(data.labels, 100))
-    assert MEASURE.bind(many).statistic.sums._nodes is not None
-    few = CalibrationBelt(max_degree=1)
-    value = few.bind(many).value()
-    assert value == pytest.approx(100 * few.bind(data).value(), rel=1e-9)
-
-
 def test_steep_polynomial_is_fitted_on_all_rows():
     """Where labels follow the predictions too closely for the nodes."""
     p = np.linspace(0.01, 0.99, 20_000)
@@ -61,16 +51,6 @@ def test_constant_predictions_are_fitted_by_their_rate():
     assert value == pytest.approx(2 * (half - given), rel=1e-12)
     with pytest.raises(NotApplicable, match=r"at least 2 distinct .* there is 1; use null='exact'"):
         MEASURE.limit(Predictions([0.25] * 8, [1, 1, 0, 0, 1, 0, 1, 0]))
-
-
-def test_certain_predictions_are_left_out_unless_contradicted():
-    """0 and 1 have no log odds."""
-    data = predictions(50)
-    for wrong, expected in ((0, calibration_belt(data)), (1, math.inf)):
-        probs = np.vstack([data.probs, [[1.0, 0.0], [0.0, 1.0]]])
-        with pytest.warns(DegenerateDataWarning, match="2 of 52 predictions are 0 or 1"):
-            value = calibration_belt(probs, np.append(data.labels, [wrong, 1]))
-        assert value == pytest.approx(expected)
 
 
 def test_development_sample_has_the_asymptotic_null_only():

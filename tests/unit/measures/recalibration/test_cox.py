@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import expit
 
 import caltest as ct
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
@@ -23,13 +22,6 @@ def three_classes():
     """Return 300 rows of three classes, not calibrated."""
     data = generative_model("M1", n=300, m=3, alpha=1.0, rng=0)
     return Predictions(np.sqrt(data.probs) / np.sqrt(data.probs).sum(axis=1)[:, None], data.labels)
-
-
-def test_parts_add_up():
-    """Intercept and slope, one after the other, are both."""
-    data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
-    parts = [cox(data, tested=tested) for tested in ("intercept", "slope")]
-    assert sum(parts) == pytest.approx(cox(data), rel=1e-12)
 
 
 @pytest.mark.parametrize("slopes", SLOPES)
@@ -48,24 +40,6 @@ def test_reference_is_a_class_and_matters(three_classes):
     assert values[0] != pytest.approx(values[2], rel=1e-6)
     with pytest.raises(InvalidInput, match=r"reference must be one of the classes; got 'x'; pass"):
         cox(three_classes, slopes="reference", reference="x")
-
-
-@pytest.mark.parametrize(
-    "given", [{"slopes": "reference"}, {"slopes": "reference", "reference": 1}]
-)
-def test_options_of_several_classes_are_refused_for_two(given):
-    """Two classes have one slope and no reference; so have those that a lens leaves."""
-    data = generative_model("M2", n=20, m=2, alpha=1.0, rng=0)
-    with pytest.raises(InvalidInput, match="slopes has no effect where the lens leaves two"):
-        cox(data, **given)
-
-
-def test_reference_needs_slopes_that_it_is_for(three_classes):
-    """A common slope has no reference, whatever the classes."""
-    with pytest.raises(InvalidInput, match="reference has no effect without slopes='reference'"):
-        cox(three_classes, reference=0)
-    with pytest.raises(InvalidInput, match="where the lens leaves two classes"):
-        cox(three_classes, lens="classwise[0]", slopes="reference")
 
 
 def test_third_class_that_never_occurs_changes_nothing():
@@ -162,18 +136,6 @@ def test_verdict_names_the_rows_of_a_slope():
     assert f"log odds {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})" in told
 
 
-def test_outcomes_of_probability_0_do_not_move_the_temperature_that_is_told():
-    """No temperature mends them; it is that of the other rows."""
-    p, y, inside = with_certain()
-    y[0] = 1
-
-    def told(p, y):
-        components = ct.test_calibration(p, y, n_resamples=99, rng=1).components
-        return next(row.estimate for row in components if row.test == "temperature")
-
-    assert told(p, y) == pytest.approx(told(p[inside], y[inside]), rel=1e-3)
-
-
 def test_constant_predictions_test_the_intercept():
     """With one degree of freedom; the slope by itself has no limiting distribution."""
     data = Predictions(np.full(40, 0.5), np.arange(40) % 4 == 0)
@@ -184,17 +146,6 @@ def test_constant_predictions_test_the_intercept():
     assert "1 degree of" in Cox().limit(data).null_text
     with pytest.raises(NotApplicable, match="use test='calibration-in-the-large'"):
         Cox(tested="slope").limit(data)
-
-
-def test_separated_labels_have_a_finite_ratio():
-    """The whole loss of the predictions is gained; cells have the warning of rows."""
-    with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):
-        assert cox([0.2, 0.4, 0.8], [0, 0, 1]) == pytest.approx(-2 * math.log(0.8 * 0.6 * 0.8))
-    frame = pl.DataFrame({"p": [0.2, 0.4, 0.8] * 4, "y": [0, 0, 1] * 4})
-    given = {"label": "y", "probs": "p", "engine": "cells", "rng": 0, "n_resamples": 99}
-    with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):
-        found = ct.test_calibration(None, frame, test="calibration-slope", **given)
-    assert found.estimate == math.inf
 
 
 @pytest.mark.parametrize("test", ["cox", "unreliability", "calibration-slope"])
@@ -225,14 +176,6 @@ def test_surprising_class_is_fitted_in_any_order_of_the_classes():
 
 
 # ---- the calibration intercept, with the slope fixed and estimated ------------------------------
-
-
-def test_fixed_slope_balances_outcomes_and_predictions():
-    """The score equation: sum of y - expit(a + log odds) is 0."""
-    rng = np.random.default_rng(0)
-    p, y = rng.random(100), rng.random(100) < 0.7
-    a = calibration_intercept(p, y)
-    assert np.sum(y - expit(a + np.log(p / (1 - p)))) == pytest.approx(0, abs=1e-10)
 
 
 def test_both_kinds_are_labelled():

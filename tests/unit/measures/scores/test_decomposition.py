@@ -1,34 +1,10 @@
 """Score decompositions at their extremes, under lenses, and their errors."""
 
-import math
-
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, NotApplicable, Predictions
-from caltest.measures import ScoreDecomposition, score_decomposition
-
-
-def test_constant_and_perfect_forecasts():
-    """The share of events is all uncertainty, the labels have full discrimination."""
-    parts = score_decomposition([0.25] * 4, [0, 0, 1, 0])
-    assert parts == ScoreDecomposition(0.1875, 0.0, 0.0, 0.1875)
-    assert score_decomposition([0.0, 1.0], [0, 1]) == ScoreDecomposition(0.0, 0.0, 0.25, 0.25)
-
-
-@pytest.mark.parametrize("score", ["brier", "log-loss"])
-def test_one_class_has_no_uncertainty(score):
-    """All labels equal: the recalibrated forecast is perfect."""
-    parts = score_decomposition([0.5, 0.25], [0, 0], score=score)
-    assert parts.uncertainty == parts.discrimination == 0
-    assert parts.miscalibration == parts.score > 0
-
-
-def test_infinite_log_loss_is_infinite_miscalibration():
-    with pytest.warns(DegenerateDataWarning, match="probability 0 in 1 rows"):
-        parts = score_decomposition([0.0, 0.5, 0.5], [1, 0, 1], score="log-loss")
-    assert parts.score == parts.miscalibration == math.inf
-    assert math.isfinite(parts.discrimination)
+from caltest import NotApplicable, Predictions
+from caltest.measures import score_decomposition
 
 
 def test_rows_of_weight_zero_do_not_count():

@@ -30,14 +30,6 @@ def test_rows_need_no_order_for_one_value(weighted, bandwidth):
 
 
 @pytest.mark.parametrize("method", ["grid", "exact"])
-def test_residuals_of_one_sign_give_their_mean(method):
-    """Nothing cancels, at any bandwidth; even where it is far too small to be resolved."""
-    for event in (1e-12, 1e-3, 0.3):
-        value = smooth_ece([event] * 3, [0, 0, 0], method=method)
-        assert value == pytest.approx(event, rel=1e-12)
-
-
-@pytest.mark.parametrize("method", ["grid", "exact"])
 def test_residuals_that_cancel_at_each_score_give_zero(method):
     """A constant forecast that equals the share of events."""
     data = Predictions([0.25] * 4, [0, 1, 0, 0])
