@@ -331,7 +331,8 @@ POWER = 0.8
 LEVEL = 0.05
 NUMBERS = 8e6  # redrawn labels of a step of the search
 FEWEST, MOST = 40, 200  # data sets
-STEPS = 9
+PRECISION = 0.05  # of the size that is found
+STEPS = 20  # at most
 LEAST_PROB = 1e-12
 COST = 160  # of a uniform number, in labels
 AT_ONCE = 1 << 19  # uniform numbers of which they are computed
@@ -489,15 +490,18 @@ def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Ite
 
 
 def _smallest(power: Callable[[float], float], calibrated: float, largest: float) -> float | None:
-    """Halve the range in which the power rises above 80 %."""
+    """Halve the range in which the power rises above 80 %, up to 5 % of what is found."""
     if power(largest) < POWER:
         return None
+    least = calibrated
     for _ in range(STEPS):
-        middle = 0.5 * (calibrated + largest)
+        if abs(largest - least) <= PRECISION * abs(largest - calibrated):
+            break
+        middle = 0.5 * (least + largest)
         if calibrated >= 1.0 and largest > 1.0:
-            middle = float(np.sqrt(calibrated * largest))
+            middle = float(np.sqrt(least * largest))
         if power(middle) < POWER:
-            calibrated = middle
+            least = middle
         else:
             largest = middle
     return largest
