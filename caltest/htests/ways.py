@@ -240,7 +240,8 @@ def _margins(
     sizes: dict[tuple[object, ...], int] = {}
     for d in range(depth + 1):
         for some in combinations(range(len(columns)), d):
-            many = counting.margin(table, some).among(columns)
+            own, part = counting.margin(table, some)
+            many = own.many(part, 0).among(columns)
             sizes |= zip(many.values, many.n.tolist(), strict=True)
             kept = []
             for key in many.values:

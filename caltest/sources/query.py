@@ -42,6 +42,7 @@ WRONG = (
 )
 SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
+ADDING = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 TALLIED = 100  # events of which this process holds all cells: 4 MiB each
 HELD = 1 << 23  # values that are held to count one event after the other: its cells stay near
 BATCH = 1 << 17  # rows that are read at a time
@@ -242,7 +243,7 @@ class Counting:
 
     # ---- from tables to cells -------------------------------------------------------------------
 
-    def merged(self, tables: Sequence[pl.DataFrame], *, repeats: bool = False) -> pl.DataFrame:
+    def merged(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """Add up tables of cells; the sums are whole numbers, so that their order is no matter.
 
         Groups are numbered in ascending order, in the column "group".
@@ -250,27 +251,29 @@ class Counting:
         Parameters
         ----------
         tables : sequence of pl.DataFrame
-            What `query` gives.
-        repeats : bool
-            Whether a table by itself may have a cell more than once.
+            What `table` gives.
         """
         import polars as pl
 
         is_numbered = len(tables) == 1 and "group" in tables[0].columns  # by a tally
         columns = [*self.keys, *self.numbers, "group"][: None if is_numbered else -1]
         table: pl.DataFrame = stacked(tables, columns)
-        if repeats or len(tables) > 1:
-            wide = ((pl.col(name).cast(pl.Float64), how) for name, how in self.numbers.items())
-            sums = [getattr(one, how)() for one, how in wide]
-            table = table.group_by(self.keys).agg(*sums)
         by = [f"g{i}" for i in range(len(self.columns.by))]
         if by and not is_numbered:
             groups = table.select(by).unique().sort(by).with_row_index("group")
             table = table.join(groups, on=by, how="left", nulls_equal=True)
         elif not by:
             table = table.with_columns(pl.lit(0, pl.UInt32).alias("group"))
-        # Sorted by the keys: one whole number says as much, and takes a quarter of the time. Bins
-        # grow with p, so that their sum tells apart those of a place.
+        return self.in_order(table, [*self.keys, "group"], repeats=len(tables) > 1)
+
+    def in_order(self, table: pl.DataFrame, keys: Sequence[str], *, repeats: bool) -> pl.DataFrame:
+        """Sort a table by its keys; add up what has the same ones, if there may be such.
+
+        One whole number says as much as all keys, and takes a quarter of the time. Bins grow with
+        p, so that their sum tells apart those of a place.
+        """
+        import polars as pl
+
         bins = sum(self.bins) + 1
         count = 1 + int(table["group"].max() or 0) if table.height else 1  # type: ignore[arg-type]
         first = pl.col("event").cast(pl.Int64) * count + pl.col("group").cast(pl.Int64)
@@ -279,24 +282,43 @@ class Counting:
         key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
         if self.is_weighted:
             key = key * (2 * weights.FIRST) + (pl.col("u").fill_null(0) + weights.FIRST)
-        is_sorted = table.select(key.alias("key"))["key"].is_sorted()  # large ones are
-        return table if is_sorted else table.sort(key)
+        whole = table.select(key.alias("key"))["key"]
+        if not repeats:
+            return table if whole.is_sorted() else table.sort(key)  # large ones are
+        order = np.argsort(whole.to_numpy())
+        start = np.flatnonzero(np.diff(whole.to_numpy()[order], prepend=-1))
+        numbers = {}
+        for name, how in self.numbers.items():
+            values = table[name].cast(pl.Float64).fill_null(0.0).to_numpy()[order]
+            numbers[name] = ADDING[how].reduceat(values, start)
+        return table.select(keys)[order[start]].with_columns(**numbers)
 
-    def margin(self, table: pl.DataFrame, columns: Sequence[int]) -> ManyCells:
-        """Return the cells of the first event by some of the columns of groups, by their numbers.
+    def margin(
+        self, table: pl.DataFrame, columns: Sequence[int] = ()
+    ) -> tuple[Counting, pl.DataFrame]:
+        """Add up cells over all but some of the columns of groups, which are given by number.
 
-        They are added up over the others.
+        Returns what is counted then, and its table.
         """
-        import polars as pl
-
         by = tuple(self.columns.by[k] for k in columns)
-        if by == tuple(self.columns.by):
-            return self.many(table, 0)
+        if by == self.columns.by:
+            return self, table
         own = replace(self, columns=replace(self.columns, by=by))
-        others = [name for name in self.keys if name[0] != "g"]
-        groups = [pl.col(f"g{old}").alias(f"g{new}") for new, old in enumerate(columns)]
-        some = table.select(*groups, *others, *self.numbers)
-        return own.many(own.merged([some], repeats=True), 0)
+        keys = [name for name in own.keys if name[0] != "g"]
+        some = table.select(*keys, *self.numbers)
+        if not by:
+            some = some.with_columns(group=np.zeros(some.height, np.uint32))
+            return own, own.in_order(some, [*keys, "group"], repeats=True)
+        names = {f"g{old}": f"g{new}" for new, old in enumerate(columns)}
+        each = table.select("group", *names).unique("group").rename(names)
+        groups = each.drop("group").unique().sort(names.values())
+        found = each.join(groups.with_row_index("own"), on=groups.columns, nulls_equal=True)
+        codes = found["group"].to_numpy()
+        number = np.empty(1 + codes.max(initial=0), np.uint32)
+        number[codes] = found["own"].to_numpy()
+        some = some.with_columns(group=number[table["group"].to_numpy()])
+        added = own.in_order(some, [*keys, "group"], repeats=True)
+        return own, added.hstack(groups[added["group"]])
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:
         """Return how many rows have each kind of fault."""

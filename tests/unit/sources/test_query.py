@@ -211,3 +211,31 @@ def test_single_column_of_no_event_is_read_as_where_rows_are(label, name):
     )
     assert rows.statistic == pytest.approx(cells.statistic, abs=1e-9)
     assert rows.statistic == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_margins_are_the_cells_of_rows_without_the_other_columns(weight):
+    """Of no column, of some and of all, with groups that are missing nowhere."""
+    from caltest.lenses import resolve_lens
+    from caltest.sources import Counting, counted
+    from caltest.sources.columns import Columns
+
+    p, y = rows(3000)
+    rng = np.random.default_rng(8)
+    frame = pl.DataFrame({"p": p, "y": y.astype(int), "w": rng.integers(1, 9, p.size) / 3})
+    frame = frame.with_columns(a=rng.integers(30, size=p.size), b=pl.Series(["u", "v"])[y * 1])
+
+    def counting(by):
+        columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", by=by, weight=weight)
+        return Counting(columns, (resolve_lens("strong"),), (10, 15))
+
+    every = counting(("a", "b"))
+    table = counted([frame], every)
+    for columns in ((), (0,), (1,), (0, 1)):
+        own, part = every.margin(table, columns)
+        names = tuple("ab"[k] for k in columns)
+        ours, theirs = own.many(part, 0), counting(names).many(counted([frame], counting(names)), 0)
+        assert (ours.values, ours.columns) == (theirs.values, names)
+        for name in ("start", "n", "events", "expected", "variance"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+        assert np.array_equal(ours.cells.most, theirs.cells.most)
