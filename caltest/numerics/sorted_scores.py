@@ -62,11 +62,13 @@ def partial_sum_extremes(
     return out
 
 
+@njit(fastmath={"contract", "nsz", "reassoc"})  # lets sums run in several chains
 def sum_variance(score: Floats, weight: Floats) -> float:
     """Return the variance of sum_i w_i y_i under calibration, sum_i w_i^2 p_i (1 - p_i)."""
-    variance = 1.0 - score
-    variance *= score
-    return float(np.square(weight) @ variance)
+    total = 0.0
+    for i in range(score.size):
+        total += weight[i] * weight[i] * (score[i] * (1.0 - score[i]))
+    return total
 
 
 # ---- scores with weights ------------------------------------------------------------------------
