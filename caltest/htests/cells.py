@@ -160,7 +160,7 @@ class CountedRows(Answering):
 def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
     """Yield the answers to the tests of the same cells: they see the same redrawn events."""
     cells: Cells = plans[0].predictions
-    bound = [_bound(plan, cells) for plan in plans]
+    bound = [_bound(plan, cells, alone=len(plans) == 1) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
     outcomes = iter(exact_tests(pairs, Draws(**asked.draws(plans[0].seed))) if pairs else ())
     for plan, one in bound:
@@ -172,11 +172,13 @@ def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplic
         yield Answer(plan, next(outcomes), cells.rows, gap, cells, counted=counted)
 
 
-def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
+def _bound(plan: Plan, cells: Cells, *, alone: bool) -> tuple[Plan, Any]:
     """Bind the measure of a plan, or in a group that is too small the nearest that is defined."""
     weighted = cells.weights is not None
     try:
-        return plan.first_defined(lambda one: bind_cells(one.measure, cells), weighted=weighted)
+        return plan.first_defined(
+            lambda one: bind_cells(one.measure, cells, alone=alone), weighted=weighted
+        )
     except NotApplicable as error:
         return plan, error
 

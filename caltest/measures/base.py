@@ -229,6 +229,10 @@ class Measure(ABC):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
         raise declines(self, "bind_cells")
 
+    def bind_cells_alone(self, cells: Cells) -> BoundCells:
+        """Do the same where no other measure sees the redrawn numbers of these cells."""
+        return self.bind_cells(cells)
+
     def bind_counted(self, predictions: Any) -> BoundMeasure | None:
         """Bind to cells of rows in memory, where these are so many that cells are cheaper."""
         counts = predictions.counted(self.pit_groups) if self.offers("bind_pits") else None

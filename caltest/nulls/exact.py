@@ -131,8 +131,8 @@ def _test_by_chunks(measure: Measure, predictions: Predictions, draws: base.Draw
     return chunk_tests([(measure, bound)], draws, redraw)[0]
 
 
-def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
-    """Bind a measure to cells, for its exact null.
+def bind_cells(measure: Measure, cells: Cells, *, alone: bool = False) -> BoundCells:
+    """Bind a measure to cells, for its exact null; alone where no other sees their numbers.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
         raise NotApplicable(
             f"{measure.description} has no exact null, and cells have no other", "use engine='rows'"
         )
-    return measure.bind_cells(cells)
+    return measure.bind_cells_alone(cells) if alone else measure.bind_cells(cells)
 
 
 def enumerated(

@@ -201,6 +201,16 @@ class Cells:
                 f"{self.weights.missing:.2g} of the variance of sums"
             )
 
+    @property
+    def coarser(self) -> Cells:
+        """The same rows in some thousand cells, each of several of these; of equal weights."""
+        first = np.append(0, 1 + _cuts(self.mean, self.variance, self.n))
+        last = np.append(first[1:], len(self)) - 1
+        given = self.n, self.events, self.expected, self.variance
+        n, events, expected, variance = (np.add.reduceat(values, first) for values in given)
+        sums = np.arange(first.size), {}, n, events, expected, variance
+        return Cells(*sums, self.least[first], self.most[last], self.event, self.no_event)
+
     @cached_property
     def hashes(self) -> Hashes:
         """What each cell contributes to its uniform numbers: its place, and its part of that."""
@@ -214,21 +224,25 @@ def cells_in_memory(p: Floats, events: Flags, names: tuple[str, str]) -> Cells:
     odds, unless its predictions are equal; 0 and 1 are apart. Sums are not rounded.
     """
     variance = p * (1.0 - p)
-    with np.errstate(divide="ignore"):
-        odds = np.clip(np.log(p) - np.log1p(-p), -FARTHEST, FARTHEST)
-    carried = np.cumsum(variance)
-    new = np.diff(np.floor(odds * A_LOG_ODDS)) != 0
-    for share in (carried / carried[-1], np.arange(1, p.size + 1) / p.size):
-        new |= np.diff(np.floor(share * SHARES)) != 0
     # Equal predictions share a cell: what would split them starts with the next larger one.
     step = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
-    moved = step[np.searchsorted(step, np.flatnonzero(new))] + 1
+    moved = step[np.searchsorted(step, _cuts(p, variance, np.ones(p.size)))] + 1
     first = np.unique(np.append(0, moved[moved < p.size]))
     last = np.append(first[1:], p.size) - 1
     each = (events.astype(np.int64), p, variance)
     hits, expected, spread = (np.add.reduceat(x, first) for x in each)
     place, n, ends = np.arange(first.size), last - first + 1, (p[first], p[last])
     return Cells(place, {}, n, hits, expected, spread, *ends, *names)
+
+
+def _cuts(p: Floats, variance: Floats, n: Floats) -> Ints:
+    """Return after which of ascending predictions (U,) another cell of `cells_in_memory` begins."""
+    with np.errstate(divide="ignore"):
+        odds = np.clip(np.log(p) - np.log1p(-p), -FARTHEST, FARTHEST)
+    new = np.diff(np.floor(odds * A_LOG_ODDS)) != 0
+    for carried in (np.cumsum(variance), np.cumsum(n)):
+        new |= np.diff(np.floor(carried / carried[-1] * SHARES)) != 0
+    return np.flatnonzero(new)
 
 
 def own_numbers(place: Ints, group: Ints | None = None) -> Ints:

@@ -136,6 +136,7 @@ __all__ = ["Combined", "combined"]
 
 Name = str | Measure | tuple[str | Measure, str | Lens]
 
+MANY_CELLS = 1 << 14  # of which fewer are cheaper
 MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
 HELD = 1 << 24  # sums of chunks that are held, of one kind
 KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *forecasts.EVERY)}
@@ -195,6 +196,11 @@ class Combined(Measure):
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         return CombinedCells(cells) if self.is_usual else super().bind_cells(cells)
+
+    def bind_cells_alone(self, cells: Cells) -> BoundCells:
+        if not self.is_usual or len(cells) <= MANY_CELLS or cells.weights is not None:
+            return self.bind_cells(cells)
+        return CombinedCells(cells.coarser, EventCells(cells))
 
     pit_groups: ClassVar[int] = 144
 
