@@ -280,15 +280,15 @@ class Reader:
         self.skips = check_choice(on_error, ON_ERROR, "on_error") == "skip"
         self.left_out = LeftOut()
         self._schema: dict[str, Any] = {}
+        self._waiting: Iterator[SourcePart] = self._parts()
 
-    def first(self) -> Any:
-        """Return the lazy frame of the first part that can be read."""
-        parts = self._parts()
-        first = next(parts, None)
+    def first(self) -> SourcePart:
+        """Return the first part that can be read; it waits with the others to be counted."""
+        first = next(self._waiting, None)
         if first is None:
             raise self.nothing()
-        self._waiting = chain([first], parts)
-        return first.open()
+        self._waiting = chain([first], self._waiting)
+        return first
 
     def needs(self, frame: Any, names: Sequence[str]) -> None:
         """Take some columns of the first part, which others must have too."""
@@ -297,7 +297,7 @@ class Reader:
 
     def columns(self) -> Columns:
         """Return what the columns of the first part that can be read hold."""
-        frame = self.first()
+        frame = self.first().open()
         schema = dict(frame.collect_schema())
 
         def distinct(label: str) -> list[str]:
