@@ -213,6 +213,12 @@ def test_segments_of_an_iterator_are_of_all_its_frames(parts):
         assert [(one.n, one.statistic, one.pvalue) for one in result] == own
 
 
+@pytest.mark.parametrize("asked", [{"by": ["y2", "y2"]}, {"segments": ["y2", "y2"], "test": None}])
+def test_column_of_groups_that_is_named_twice_is_refused(asked):
+    with pytest.raises(InvalidInput, match="must name each column once"):
+        run(pl.DataFrame({"y": [0, 1] * 30, "p": [0.5] * 60, "y2": [0, 0, 1] * 20}), **asked)
+
+
 def test_first_file_of_segments_is_left_out_once(parts):
     for path in parts.glob("*/*.parquet"):
         pl.read_parquet(path).with_columns(pl.col("y").alias("g")).write_parquet(path)
