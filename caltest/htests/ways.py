@@ -225,7 +225,7 @@ def of_margins(
 
 def _check_few(values: pl.Series, bins: int) -> None:
     """Raise NotApplicable where a column has more numbers than bins."""
-    count = values.n_unique() if values.dtype.is_numeric() else 0
+    count = values.drop_nulls().n_unique() if values.dtype.is_numeric() else 0
     if count > bins:
         raise NotApplicable(
             f"the column {values.name!r} has {count:,} numbers, more than {bins}, and cells are "

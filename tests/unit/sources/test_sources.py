@@ -213,6 +213,24 @@ def test_segments_of_an_iterator_are_of_all_its_frames(parts):
         assert [(one.n, one.statistic, one.pvalue) for one in result] == own
 
 
+def test_empty_text_file_is_left_out_like_any_other(tmp_path):
+    """Where its reader is this package's."""
+    for name, content in {"a.csv": "", "b.csv": "y,p\n0,0.1\n1,0.9\n"}.items():
+        (tmp_path / name).write_text(content)
+    result = run(tmp_path, on_error="skip")
+    assert result.n == 2
+    assert "a.csv" in result.notes[0]
+    with pytest.raises(InvalidInput, match=r"must be a valid \.csv file; got 'a\.csv'"):
+        run(tmp_path)
+
+
+def test_rows_without_a_group_are_no_number_of_segments():
+    """Ten numbers, and some that are missing."""
+    group = [*range(10), None] * 60
+    frame = pl.DataFrame({"y": [0, 1] * 330, "p": [0.5] * 660, "g": group})
+    assert run(frame, segments="g", test=None, on_error="skip").n == 600
+
+
 @pytest.mark.parametrize("asked", [{"by": ["y2", "y2"]}, {"segments": ["y2", "y2"], "test": None}])
 def test_column_of_groups_that_is_named_twice_is_refused(asked):
     with pytest.raises(InvalidInput, match="must name each column once"):
