@@ -108,6 +108,7 @@ class Counting:
         groups = pl.DataFrame()
         if by:
             groups = collected(self._rows(frame).select(by).unique().sort(by))
+            groups = groups.with_columns(pl.selectors.float().replace(0.0, 0.0))  # -0.0 as 0.0
         tallies = [] if by and groups.is_empty() else self._tallies(groups.height)
         if not tallies:
             return collected(self.query(frame))

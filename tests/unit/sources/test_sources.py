@@ -231,6 +231,23 @@ def test_rows_without_a_group_are_no_number_of_segments():
     assert run(frame, segments="g", test=None, on_error="skip").n == 600
 
 
+@pytest.mark.parametrize("groups", [2, 300])
+def test_zero_is_one_group_whatever_its_sign(groups):
+    group = np.arange(600.0) % groups
+    group[300:] *= -1.0
+    frame = pl.DataFrame({"y": [0, 1] * 300, "p": [0.5] * 600, "g": group})
+    for one in (frame, frame[::-1]):
+        result = run(one, by="g")
+        (zero,) = (row for row in result if row.group == 0)
+        assert (str(zero.group), zero.n) == ("0.0", 600 // groups)
+
+
+def test_list_is_no_group():
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.5, 0.5], "g": [[1], [2]]})
+    with pytest.raises(InvalidInput, match=r"group must be a single value; got 'g': List"):
+        run(frame, by="g")
+
+
 @pytest.mark.parametrize("asked", [{"by": ["y2", "y2"]}, {"segments": ["y2", "y2"], "test": None}])
 def test_column_of_groups_that_is_named_twice_is_refused(asked):
     with pytest.raises(InvalidInput, match="must name each column once"):
