@@ -274,6 +274,12 @@ def check_not_label(groups: object, label: str | None, name: str) -> None:
         raise invalid(f"{name} must not be the label column", shown(groups), remedy)
 
 
+def check_once(columns: Sequence[str], name: str) -> None:
+    """Check that no column is named twice."""
+    if len(set(columns)) < len(columns):
+        raise invalid(f"{name} must name each column once", shown(list(columns)), "drop the copy")
+
+
 def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:
     """Check a mask or indices of rows and return them as indices, at least one."""
     values = np.arange(n)[rows] if isinstance(rows, slice) else arrays.as_array(rows, name)
