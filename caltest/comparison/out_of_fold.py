@@ -407,7 +407,7 @@ def _needed(gains: Iterable[tuple[float, float | None]], times: float, n: int) -
     return math.ceil(exact / step) * step
 
 
-def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> BestMap | None:
+def first_map(parts: Sequence[Any], seed: int) -> BestMap | None:
     """Choose the kind of map that helps, which each part has fitted to its own rows.
 
     Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are maps of two
@@ -429,8 +429,6 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Bes
         Rows that share no map: groups, or all rows as the only part.
     seed : int
         Of the folds and the sample.
-    n_jobs : int, optional
-        Threads.
 
     Returns
     -------
@@ -444,7 +442,7 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Bes
     if not rows or least < FEWEST_ROWS:
         return None
     most = max(rows // len(parts), FEWEST_SAMPLED)
-    tests = outcomes.CalibrationTests(0, n_jobs)
+    tests = outcomes.CalibrationTests(0)
     setups = [make_setup(_sample(part, most, seed), tests_of=tests, seed=seed) for part in parts]
     simple: object = None  # of forecasts those that are compared by default
     if m:

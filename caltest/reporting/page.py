@@ -331,8 +331,7 @@ def report(
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
-    named = "none" if correction is None else correction
-    checks.check_choice(named, checks.CORRECTIONS, "correction")
+    checks.check_correction(correction)
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),

@@ -306,16 +306,15 @@ def _coefficients(test: HTest) -> Iterator[str]:
         A sentence.
     """
     from caltest.measures.recalibration.cox import Cox
+    from caltest.nulls.base import Draws
 
     held = test.counted or test.evidence
     if held is None or test.size is None or test.size.kind != "event":
         return
-    slope = replace(held, measure=Cox(tested="slope"))
-    kept: Any = {"evidence" if held is test.evidence else "counted": slope}
-    asked = replace(test, n_resamples=0, **kept)  # no p-value of the slope is known
-    draws = max(test.n_resamples or 0, 999)
+    asked = replace(test, n_resamples=0)  # no p-value of the slope is known
+    draws = Draws(max(test.n_resamples or 0, 999), held.seed)
     with suppress(NotApplicable):
-        found = asked.confidence_interval(n_resamples=draws)
+        found, *_ = replace(held, measure=Cox(tested="slope")).interval(asked, 0.95, None, draws)
         rows = None if test.evidence is None else test.evidence.predictions
         weighted = rows is not None and rows.sample_weight is not None
         yield wording.slope_in_words(test.size, found, weighted=weighted)

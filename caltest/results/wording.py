@@ -423,7 +423,7 @@ def answer_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple
 # ---- the verdict --------------------------------------------------------------------------------
 
 
-def slope_in_words(size: Gap, slope: Interval, *, weighted: bool = False) -> str:
+def slope_in_words(size: Gap, slope: Ends, *, weighted: bool = False) -> str:
     """Events expected and observed, and the slope of the log odds, with the rows that have them."""
     sums = " by weight" if weighted else ""
     expected, observed = size.n * size.predicted, size.n * size.observed
