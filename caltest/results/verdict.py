@@ -155,9 +155,8 @@ class Verdict(Result):
         return Sheet(title="", headline=" ".join(first), closing=closing)
 
 
-def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict of one test; `pvalue` may be adjusted for other questions."""
-    p = test.pvalue if pvalue is None else pvalue
+def verdict_of_test(test: HTest, p: float) -> Verdict:
+    """Return the verdict of one test by its p-value, which may be adjusted for other questions."""
     claim = wording.claim_of(test)
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
     places = test.places if found else ()
@@ -177,9 +176,8 @@ def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
     return _verdict(test, p, claim, sentences, places, shown=test, **rows)
 
 
-def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
-    p = table.pvalue if pvalue is None else pvalue
+def verdict_of_table(table: HTestTable, p: float) -> Verdict:
+    """Return the verdict of several tests by their p-value; see `verdict_of_test`."""
     worst, rows = table.rows[table.order[0]], table.tests or table.rows[:2]
     claim = wording.claim_of(worst)
     few = bool(table.tests) and all(wording.is_too_small(row.size) for row in rows)
@@ -201,9 +199,8 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     return _verdict(table, p, claim, sentences, places, **about)
 
 
-def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
-    p = test.pvalue if pvalue is None else pvalue
+def verdict_of_segments(test: SegmentsTest, p: float) -> Verdict:
+    """Return the verdict on segments by their p-value; see `verdict_of_test`."""
     bound = SPEAKS if test.level is None else test.level
     # The worst that is rejected, then clear ones.
     rejected = [test.place(row) for row in test.rows if max(row.adjusted, p) <= bound]
