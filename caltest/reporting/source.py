@@ -37,12 +37,10 @@ from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Setti
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
-from caltest.results.verdict import Verdict, together
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
 from caltest.types import Floats, Ints
-from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet
@@ -630,14 +628,6 @@ def plan_of_cells(
 def measure_of(test: str | Measure) -> tuple[str, Measure]:
     """Return the key and the measure of a test."""
     return (test.key, test) if isinstance(test, Measure) else (test, TESTS[test].with_options({}))
-
-
-def answer_of(found: Mapping[str, Any], comparison: Any, settings: Settings) -> Verdict:
-    """Return the verdict that `caltest.verdict` gives for the same questions, if asked."""
-    results = [(name, one) for name, one in found.items() if one is not None]
-    if comparison is not None:
-        return together(adjusted_verdicts(results), comparison.helps)
-    return verdict_of(*results, command=settings.command)
 
 
 # ---- What was tested: sizes, classes, groups, and what a reader should know of the data first ---
