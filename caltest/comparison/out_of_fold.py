@@ -167,13 +167,6 @@ DECISIVE = LOG_LOSS, EVERY["brier"], EVERY["crps"]  # the first that the rows ha
 LEVEL = 0.95
 
 
-RULE = (
-    "the first map in the order given, the model as it is before all, whose held-out {score} is "
-    "within one standard error of each smaller one, and better than that of the model by its 95 % "
-    "interval"
-)
-
-
 TEMPERATURE = "temperature"
 
 
@@ -198,11 +191,11 @@ class BestMap:
         The map; fitted by `best_map` alone.
     score : str
         By which proper score.
-    before, after : float
-        Mean score of the held-out rows without and with it; less is better.
+    after : float
+        Mean score of the held-out rows with it; less is better.
     difference, low, high : float
-        `after` less `before`, and its 95 % interval by Student's t over rows or clusters, in which
-        the choice among several maps is taken as made.
+        `after` less that without it, and its 95 % interval by Student's t over rows or clusters, in
+        which the choice among several maps is taken as made.
     n, n_folds : int
         Rows that were held out, and folds.
     needed : int or None
@@ -211,23 +204,18 @@ class BestMap:
         more than twenty times the rows, which cannot be distinguished from no gain.
     numbers : dict of str to float
         The shift or the temperature that is fitted to all rows, where `first_map` took one.
-    rule : str
-        How it was chosen.
-    test, lens : str
-        The test of the held-out rows.
-    pvalue_before, pvalue_after : float or None
-        Its p-values, not adjusted, as in `compare_calibrators`; None where the data leave it
+    test : str
+        That of the held-out rows.
+    pvalue_after : float or None
+        Its p-value, not adjusted, as in `compare_calibrators`; None where the data leave it
         undefined.
     n_fit : int
         Rows that each map was fitted to.
-    found : OutOfFold or None
-        All maps, with their tests.
     """
 
     name: str
     calibrator: AnyCalibrator
     score: str
-    before: float
     after: float
     difference: float
     low: float
@@ -236,13 +224,9 @@ class BestMap:
     n_folds: int
     needed: int | None
     numbers: Mapping[str, float] = field(default_factory=dict)
-    rule: str = ""
     test: str = ""
-    lens: str = ""
-    pvalue_before: float | None = None
     pvalue_after: float | None = None
     n_fit: int = 0
-    found: OutOfFold | None = None
 
     @property
     def helps(self) -> bool:
@@ -272,7 +256,7 @@ def best_map(
     Returns
     -------
     BestMap
-        The map, fitted to all rows, with held-out scores and p-values before and after.
+        The map, fitted to all rows, with its held-out score and p-value.
 
     Raises
     ------
@@ -306,17 +290,13 @@ def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> B
         raise NotApplicable(f"no map could be fitted: {why}", "pass other maps, or more rows")
     scored = found.maps, found.scores, found.weight, found.units
     chosen = choose(*scored, n_folds=found.n_folds, m=found.m)
-    before, after = (found[one].tests for one in (REFERENCE, chosen.name))
+    tests = found[chosen.name].tests
     return replace(
         chosen,
         calibrator=fit_to_all(chosen.calibrator, predictions, data)[0],
-        rule=RULE.format(score=chosen.score),
-        test=before[0].test if before else "",
-        lens=before[0].lens if before else "",
-        pvalue_before=before[0].pvalue if before else None,
-        pvalue_after=after[0].pvalue if after else None,
+        test=tests[0].test if tests else "",
+        pvalue_after=tests[0].pvalue if tests else None,
         n_fit=found.n_fit,
-        found=found,
     )
 
 
@@ -383,7 +363,6 @@ def choose(
         name=name,
         calibrator=maps[name],
         score=score.title,
-        before=mean_score(model, weight),
         after=mean_score(losses[name], weight),
         difference=0.0 - gain,
         low=low,

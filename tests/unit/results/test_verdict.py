@@ -243,7 +243,6 @@ def test_gain_that_is_clear_does_not_end_at_zero():
         name="platt",
         calibrator=ct.calibrators.PlattScaling(),
         score="log loss",
-        before=0.538,
         after=0.532,
         difference=-0.006,
         low=-0.0114,
