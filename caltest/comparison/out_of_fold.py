@@ -15,7 +15,7 @@ from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
 from caltest.comparison.maps import AnyCalibrator, AnySet
-from caltest.comparison.scores import EVERY, check_score, in_range, mean_and_error, mean_score
+from caltest.comparison.scores import EVERY, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
@@ -85,8 +85,6 @@ def out_of_fold(
     calibrators: object,
     *,
     data: AnySet | None = None,
-    score: str | None = None,
-    cv: object = 5,
     rng: object = None,
     progress: Callable[[str], None] | None = None,
     **tests: Any,
@@ -105,8 +103,8 @@ def out_of_fold(
         As in `compare_calibrators`.
     data : CalibrationSet, optional
         What the maps are fitted to where it is not the probabilities, as logits.
-    score, cv, rng : optional
-        As in `compare_calibrators`.
+    rng : None, int, Generator or SeedSequence
+        The seed.
     progress : callable, optional
         Called with what is done next.
     **tests
@@ -136,8 +134,7 @@ def out_of_fold(
     seed = checks.check_seed(rng)
     data = data or all_maps.set_of(predictions)
     maps = all_maps.resolve_calibrators(calibrators, predictions.m, from_logits=data.from_logits)
-    asked: dict[str, Any] = {"folds": (cv, None), "score": check_score(score, predictions)}
-    setup = make_setup(predictions, data, tests_of=tests_of, seed=seed, **asked)
+    setup = make_setup(predictions, data, tests_of=tests_of, seed=seed)
     every, results, predicted = range(len(setup.pairs)), {}, {}
     for name, calibrator in maps.items():
         if progress is not None:
@@ -153,7 +150,7 @@ def out_of_fold(
         tests=tuple(test for tests in results[REFERENCE].tests.values() for test in tests),
         weight=setup.weight,
         units=setup.units,
-        **facts_of(results, setup, cv),
+        **facts_of(results, setup, FOLDS),
     )
 
 
@@ -234,9 +231,7 @@ class BestMap:
         return self.high < 0
 
 
-def best_map(
-    predictions: Any, calibrators: object = None, *, data: AnySet | None = None, **options: Any
-) -> BestMap:
+def best_map(predictions: Any, calibrators: object = None, **options: Any) -> BestMap:
     """Choose a map by its score on held-out rows, and say what is left of the error after it.
 
     Taken is what `choose` takes: the first map within one standard error of each smaller held-out
@@ -248,10 +243,8 @@ def best_map(
         Before the maps.
     calibrators : str, Calibrator, list or dict, optional
         As in `compare_calibrators`.
-    data : CalibrationSet, optional
-        What the maps are fitted to where it is not the probabilities, as logits.
     **options
-        Those of `out_of_fold`: test, lens, cv, n_resamples, rng, n_jobs.
+        Those of `out_of_fold`: test, lens, n_resamples, rng, n_jobs.
 
     Returns
     -------
@@ -273,7 +266,7 @@ def best_map(
     >>> best.name, best.helps, best.n, best.n_fit
     ('temperature', True, 300, 240)
     """
-    return best_of(out_of_fold(predictions, calibrators, data=data, **options), predictions, data)
+    return best_of(out_of_fold(predictions, calibrators, **options), predictions)
 
 
 def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> BestMap:
