@@ -91,15 +91,9 @@ class ReportedRows:
     cautions: tuple[str, ...] = ()
 
     def __init__(
-        self,
-        predictions: Predictions,
-        plan: TestPlan | None = None,
-        logits: CalibrationSet | None = None,
-        hashed: str | None = None,
+        self, predictions: Predictions, plan: TestPlan, logits: CalibrationSet | None, hashed: str
     ) -> None:
-        self.predictions, self.logits = predictions, logits
-        self.plan = TestPlan(()) if plan is None else plan
-        self.hashed = data_hash(predictions) if hashed is None else hashed
+        self.predictions, self.plan, self.logits, self.hashed = predictions, plan, logits, hashed
         self.name, self.n, self.m = predictions.source, predictions.n, predictions.m
         self.weight = predictions.sample_weight
         self.lens = "strong" if self.m == 2 else "confidence"
@@ -363,7 +357,7 @@ def read_rows(
     *,
     event: str | None,
     fitted: bool,
-    name: str | None = None,
+    name: str | None,
 ) -> ReportedRows:
     """Read the rows and, where maps are fitted to logits, these.
 
