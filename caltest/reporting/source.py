@@ -77,10 +77,8 @@ class ReportedRows:
         The SHA-256 of the data.
     lens : str
         Under which there is one event: that of two classes, or that the predicted class is right.
-    seen : Predictions
-        The event of the rows.
     event : RowsEvent
-        The same, as diagrams ask for it.
+        The event of the rows, as diagrams ask for it.
     label_counts : (m,) array of int
         The number of rows of each class, whatever their weights.
     absent, cautions : tuple of str
@@ -97,8 +95,7 @@ class ReportedRows:
         self.name, self.n, self.m = predictions.source, predictions.n, predictions.m
         self.weight = predictions.sample_weight
         self.lens = "strong" if self.m == 2 else "confidence"
-        self.seen = resolve_lens(self.lens)(predictions)
-        self.event = RowsEvent(self.seen)
+        self.event = RowsEvent(resolve_lens(self.lens)(predictions))
         self.label_counts = np.bincount(predictions.labels, minlength=self.m)
 
     @property
@@ -144,7 +141,7 @@ class ReportedRows:
 
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
-        return gap_of(event_rows(self.seen), "event", "all rows")
+        return gap_of(event_rows(self.event.predictions), "event", "all rows")
 
     def area(self) -> AUC:
         """Return the area under the ROC curve, of several classes the mean over their pairs."""
