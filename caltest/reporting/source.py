@@ -94,9 +94,10 @@ class ReportedRows:
         self.predictions, self.plan, self.logits, self.hashed = predictions, plan, logits, hashed
         self.name, self.n, self.m = predictions.source, predictions.n, predictions.m
         self.weight = predictions.sample_weight
-        self.lens = "strong" if self.m == 2 else "confidence"
-        self.event = RowsEvent(resolve_lens(self.lens)(predictions))
-        self.label_counts = np.bincount(predictions.labels, minlength=self.m)
+        self.lens = "confidence" if self.m > 2 else "strong"
+        if self.m:
+            self.event = RowsEvent(resolve_lens(self.lens)(predictions))
+            self.label_counts = np.bincount(predictions.labels, minlength=self.m)
 
     @property
     def effective(self) -> float:
@@ -380,7 +381,7 @@ def read_rows(
         if not isinstance(predictions, Predictions):
             from caltest.reporting.forecasts import ForecastRows
 
-            return ForecastRows(predictions, plan(predictions))
+            return ForecastRows(predictions, plan(predictions), None, data_hash(predictions))
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)
