@@ -107,6 +107,11 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     return invalid(rule, shown(value), remedy)
 
 
+def check_correction(correction: object) -> None:
+    """Check how p-values of several tests are adjusted; None stands for "none"."""
+    check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+
+
 def check_strings(value: object, name: str) -> list[Any]:
     """Return a list of names, of which one may stand for itself."""
     if isinstance(value, str):
