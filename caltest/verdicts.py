@@ -265,17 +265,16 @@ def adjusted_verdicts(results: Results, *, equivalence: bool = False) -> list[tu
     list of (str, Verdict)
         In the same order; `caltest.results.verdict.together` makes one of them.
     """
-    plain = [(kind, _verdict(result, None)) for kind, result in results]
-    if len(plain) == 1 or equivalence:
-        return plain
-    adjusted = adjusted_pvalues([one.pvalue for _, one in plain], "holm")[0].tolist()
-    both = zip(results, adjusted, strict=True)
+    pvalues = [result.pvalue for _, result in results]
+    if not equivalence:
+        pvalues = adjusted_pvalues(pvalues, "holm")[0].tolist()
+    both = zip(results, pvalues, strict=True)
     return [(kind, _verdict(result, p)) for (kind, result), p in both]
 
 
-def _verdict(result: object, pvalue: float | None) -> Verdict:
+def _verdict(result: object, p: float) -> Verdict:
     if isinstance(result, SegmentsTest):
-        return verdict_of_segments(result, pvalue=pvalue)
+        return verdict_of_segments(result, p)
     if isinstance(result, HTestTable):
-        return verdict_of_table(result, pvalue=pvalue)
-    return verdict_of_test(cast("HTest", result), pvalue=pvalue)
+        return verdict_of_table(result, p)
+    return verdict_of_test(cast("HTest", result), p)

@@ -107,6 +107,11 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     return invalid(rule, shown(value), remedy)
 
 
+def check_correction(correction: object) -> None:
+    """Check how p-values of several tests are adjusted; None stands for "none"."""
+    check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+
+
 def check_strings(value: object, name: str) -> list[Any]:
     """Return a list of names, of which one may stand for itself."""
     if isinstance(value, str):
@@ -272,6 +277,12 @@ def check_not_label(groups: object, label: str | None, name: str) -> None:
     if isinstance(groups, str) and groups == label:
         remedy = "take another column: one that depends on predictions and features only"
         raise invalid(f"{name} must not be the label column", shown(groups), remedy)
+
+
+def check_once(columns: Sequence[str], name: str) -> None:
+    """Check that no column is named twice."""
+    if len(set(columns)) < len(columns):
+        raise invalid(f"{name} must name each column once", shown(list(columns)), "drop the copy")
 
 
 def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:

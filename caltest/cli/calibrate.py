@@ -11,7 +11,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +27,6 @@ from caltest.predictions.options import FILE_FORMATS
 from caltest.predictions.tables import ColumnTable
 from caltest.results.base import plain
 from caltest.types import Floats
-
-if TYPE_CHECKING:
-    pass
-
 
 # ---- fit -----------------------------------------------------------------------------------------
 

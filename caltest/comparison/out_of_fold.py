@@ -15,7 +15,7 @@ from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
 from caltest.comparison.maps import AnyCalibrator, AnySet
-from caltest.comparison.scores import EVERY, check_score, in_range, mean_and_error, mean_score
+from caltest.comparison.scores import EVERY, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
@@ -85,8 +85,6 @@ def out_of_fold(
     calibrators: object,
     *,
     data: AnySet | None = None,
-    score: str | None = None,
-    cv: object = 5,
     rng: object = None,
     progress: Callable[[str], None] | None = None,
     **tests: Any,
@@ -105,8 +103,8 @@ def out_of_fold(
         As in `compare_calibrators`.
     data : CalibrationSet, optional
         What the maps are fitted to where it is not the probabilities, as logits.
-    score, cv, rng : optional
-        As in `compare_calibrators`.
+    rng : None, int, Generator or SeedSequence
+        The seed.
     progress : callable, optional
         Called with what is done next.
     **tests
@@ -136,8 +134,7 @@ def out_of_fold(
     seed = checks.check_seed(rng)
     data = data or all_maps.set_of(predictions)
     maps = all_maps.resolve_calibrators(calibrators, predictions.m, from_logits=data.from_logits)
-    asked: dict[str, Any] = {"folds": (cv, None), "score": check_score(score, predictions)}
-    setup = make_setup(predictions, data, tests_of=tests_of, seed=seed, **asked)
+    setup = make_setup(predictions, data, tests_of=tests_of, seed=seed)
     every, results, predicted = range(len(setup.pairs)), {}, {}
     for name, calibrator in maps.items():
         if progress is not None:
@@ -153,7 +150,7 @@ def out_of_fold(
         tests=tuple(test for tests in results[REFERENCE].tests.values() for test in tests),
         weight=setup.weight,
         units=setup.units,
-        **facts_of(results, setup, cv),
+        **facts_of(results, setup, FOLDS),
     )
 
 
@@ -165,13 +162,6 @@ DECISIVE = LOG_LOSS, EVERY["brier"], EVERY["crps"]  # the first that the rows ha
 
 
 LEVEL = 0.95
-
-
-RULE = (
-    "the first map in the order given, the model as it is before all, whose held-out {score} is "
-    "within one standard error of each smaller one, and better than that of the model by its 95 % "
-    "interval"
-)
 
 
 TEMPERATURE = "temperature"
@@ -198,11 +188,11 @@ class BestMap:
         The map; fitted by `best_map` alone.
     score : str
         By which proper score.
-    before, after : float
-        Mean score of the held-out rows without and with it; less is better.
+    after : float
+        Mean score of the held-out rows with it; less is better.
     difference, low, high : float
-        `after` less `before`, and its 95 % interval by Student's t over rows or clusters, in which
-        the choice among several maps is taken as made.
+        `after` less that without it, and its 95 % interval by Student's t over rows or clusters, in
+        which the choice among several maps is taken as made.
     n, n_folds : int
         Rows that were held out, and folds.
     needed : int or None
@@ -211,23 +201,18 @@ class BestMap:
         more than twenty times the rows, which cannot be distinguished from no gain.
     numbers : dict of str to float
         The shift or the temperature that is fitted to all rows, where `first_map` took one.
-    rule : str
-        How it was chosen.
-    test, lens : str
-        The test of the held-out rows.
-    pvalue_before, pvalue_after : float or None
-        Its p-values, not adjusted, as in `compare_calibrators`; None where the data leave it
+    test : str
+        That of the held-out rows.
+    pvalue_after : float or None
+        Its p-value, not adjusted, as in `compare_calibrators`; None where the data leave it
         undefined.
     n_fit : int
         Rows that each map was fitted to.
-    found : OutOfFold or None
-        All maps, with their tests.
     """
 
     name: str
     calibrator: AnyCalibrator
     score: str
-    before: float
     after: float
     difference: float
     low: float
@@ -236,13 +221,9 @@ class BestMap:
     n_folds: int
     needed: int | None
     numbers: Mapping[str, float] = field(default_factory=dict)
-    rule: str = ""
     test: str = ""
-    lens: str = ""
-    pvalue_before: float | None = None
     pvalue_after: float | None = None
     n_fit: int = 0
-    found: OutOfFold | None = None
 
     @property
     def helps(self) -> bool:
@@ -250,9 +231,7 @@ class BestMap:
         return self.high < 0
 
 
-def best_map(
-    predictions: Any, calibrators: object = None, *, data: AnySet | None = None, **options: Any
-) -> BestMap:
+def best_map(predictions: Any, calibrators: object = None, **options: Any) -> BestMap:
     """Choose a map by its score on held-out rows, and say what is left of the error after it.
 
     Taken is what `choose` takes: the first map within one standard error of each smaller held-out
@@ -264,15 +243,13 @@ def best_map(
         Before the maps.
     calibrators : str, Calibrator, list or dict, optional
         As in `compare_calibrators`.
-    data : CalibrationSet, optional
-        What the maps are fitted to where it is not the probabilities, as logits.
     **options
-        Those of `out_of_fold`: test, lens, cv, n_resamples, rng, n_jobs.
+        Those of `out_of_fold`: test, lens, n_resamples, rng, n_jobs.
 
     Returns
     -------
     BestMap
-        The map, fitted to all rows, with held-out scores and p-values before and after.
+        The map, fitted to all rows, with its held-out score and p-value.
 
     Raises
     ------
@@ -289,7 +266,7 @@ def best_map(
     >>> best.name, best.helps, best.n, best.n_fit
     ('temperature', True, 300, 240)
     """
-    return best_of(out_of_fold(predictions, calibrators, data=data, **options), predictions, data)
+    return best_of(out_of_fold(predictions, calibrators, **options), predictions)
 
 
 def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> BestMap:
@@ -306,17 +283,13 @@ def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> B
         raise NotApplicable(f"no map could be fitted: {why}", "pass other maps, or more rows")
     scored = found.maps, found.scores, found.weight, found.units
     chosen = choose(*scored, n_folds=found.n_folds, m=found.m)
-    before, after = (found[one].tests for one in (REFERENCE, chosen.name))
+    tests = found[chosen.name].tests
     return replace(
         chosen,
         calibrator=fit_to_all(chosen.calibrator, predictions, data)[0],
-        rule=RULE.format(score=chosen.score),
-        test=before[0].test if before else "",
-        lens=before[0].lens if before else "",
-        pvalue_before=before[0].pvalue if before else None,
-        pvalue_after=after[0].pvalue if after else None,
+        test=tests[0].test if tests else "",
+        pvalue_after=tests[0].pvalue if tests else None,
         n_fit=found.n_fit,
-        found=found,
     )
 
 
@@ -383,7 +356,6 @@ def choose(
         name=name,
         calibrator=maps[name],
         score=score.title,
-        before=mean_score(model, weight),
         after=mean_score(losses[name], weight),
         difference=0.0 - gain,
         low=low,
@@ -407,7 +379,7 @@ def _needed(gains: Iterable[tuple[float, float | None]], times: float, n: int) -
     return math.ceil(exact / step) * step
 
 
-def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> BestMap | None:
+def first_map(parts: Sequence[Any], seed: int) -> BestMap | None:
     """Choose the kind of map that helps, which each part has fitted to its own rows.
 
     Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are maps of two
@@ -429,8 +401,6 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Bes
         Rows that share no map: groups, or all rows as the only part.
     seed : int
         Of the folds and the sample.
-    n_jobs : int, optional
-        Threads.
 
     Returns
     -------
@@ -444,7 +414,7 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Bes
     if not rows or least < FEWEST_ROWS:
         return None
     most = max(rows // len(parts), FEWEST_SAMPLED)
-    tests = outcomes.CalibrationTests(0, n_jobs)
+    tests = outcomes.CalibrationTests(0)
     setups = [make_setup(_sample(part, most, seed), tests_of=tests, seed=seed) for part in parts]
     simple: object = None  # of forecasts those that are compared by default
     if m:

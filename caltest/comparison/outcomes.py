@@ -49,7 +49,7 @@ class CalibrationTests:
     """The tests that every row of a comparison gets, as `asked` of `test_calibration`."""
 
     n_resamples: int
-    n_jobs: int | None
+    n_jobs: int | None = None
     correction: str | None = "holm"
     level: float | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
@@ -83,13 +83,12 @@ def make_calibration_tests(
     lenses = [resolve_lens(one) for one in as_list(lens, "lens")]
     for one in lenses:
         checks.check_not_family(one.is_family, one)
-    named = "none" if correction is None else correction
-    checks.check_choice(named, checks.CORRECTIONS, "correction")
+    checks.check_correction(correction)
     tests = None if test is None else tuple(as_list(test, "test"))  # None: the default
     return CalibrationTests(
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=checks.check_jobs(n_jobs),
-        correction=None if named == "none" else named,
+        correction=None if correction == "none" else correction,
         level=None if level is None else checks.check_level(level),
         asked={"test": tests, "lens": tuple(lenses), "null": null, **options},
     )

@@ -203,7 +203,7 @@ def _groups(asked: Asked) -> int:
 
 def columns_of_forecasts(reader: Reader, asked: Asked) -> list[str]:
     """Return the columns that forecasts and outcomes are made of."""
-    frame, found = reader.first(), dict[str, None]()
+    frame, found = reader.first().open(), dict[str, None]()
 
     def taken(name: str) -> Any:
         found[name] = None

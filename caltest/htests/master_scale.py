@@ -169,9 +169,7 @@ def test_master_scale(
     names = [checks.check_choice(one, TESTS, "test") for one in tests]
     asked = checks.check_strings(portfolio, "portfolio")
     together = [checks.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
-    checks.check_choice(
-        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
-    )
+    checks.check_correction(correction)
     level = None if level is None else checks.check_level(level)
     bounds = None if lights is None else checks.check_light_bounds(lights)
     options = {"alternative": alternative, "correlation": correlation}

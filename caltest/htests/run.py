@@ -357,9 +357,7 @@ def test_calibration(
             return run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
-    checks.check_choice(
-        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
-    )
+    checks.check_correction(correction)
     bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
         checks.check_fixed_resamples(n_resamples, "a tolerance")

@@ -206,8 +206,10 @@ def of_margins(
         checks.check_integer(value, name, minimum=2)
     counting = prepared.counting
     first = prepared.reader.first()
-    for name in counting.columns.by:
-        _check_few(collected(first.select(column(first, name)).unique())[name], bins)
+    with first.readable(lambda *_: None):  # where rows are counted it is left out, or refused
+        frame = first.open()
+        for name in counting.columns.by:
+            _check_few(collected(frame.select(column(frame, name)).unique())[name], bins)
     table = prepared.reader.count(counting)
     for k, name in enumerate(counting.columns.by):
         _check_few(table[f"g{k}"].alias(name), bins)
@@ -223,7 +225,7 @@ def of_margins(
 
 def _check_few(values: pl.Series, bins: int) -> None:
     """Raise NotApplicable where a column has more numbers than bins."""
-    count = values.n_unique() if values.dtype.is_numeric() else 0
+    count = values.drop_nulls().n_unique() if values.dtype.is_numeric() else 0
     if count > bins:
         raise NotApplicable(
             f"the column {values.name!r} has {count:,} numbers, more than {bins}, and cells are "

@@ -249,6 +249,7 @@ def spread_against_error(
     if not (np.isfinite(rows.scale).all() and rows.scale.max() > 0):
         reason = "the spread is that of distributions with a finite variance above 0"
         raise NotApplicable(reason, "use caltest.plots.coverage_curve")
+    rows = rows.without(rows.weights == 0)  # a bin could have no others
     count = min(count, max(1, rows.n // LEAST_ROWS), np.unique(rows.scale).size)
     rng = np.random.default_rng(SEED)
     draws = int(np.clip(NUMBERS / rows.n, FEWEST, MOST))

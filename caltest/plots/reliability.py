@@ -75,7 +75,7 @@ class Diagram:
         """Draw all but names and texts."""
         diagonal(ax, scale)
         scale.apply(ax)
-        is_confidence = self.corp and self.band == "auto" and not event.is_weighted
+        is_confidence = self.corp and self.band == "auto" and not event.units.is_weighted
         if isinstance(self.band, CorpBand):
             _if_calibrated(ax, self.band, self.band.x, scale, joined=True)
         elif isinstance(self.band, ConfidenceBandCurve):

@@ -17,8 +17,7 @@ from caltest.lenses import Confidence, Lens, Strong, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, reliability_bins
 from caltest.measures.isotonic import confidence_band
-from caltest.measures.isotonic.corp import CorpCurve, corp_curve
-from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
+from caltest.measures.isotonic.corp import CorpCurve, curve_of_units
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores import decomposition
@@ -33,6 +32,7 @@ from caltest.results.wording import rows_of_slope
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.types import Floats
+from caltest.units import CellUnits, RowUnits, Units
 from caltest.units.units import check_one_dimension
 
 Kind = TypeVar("Kind")
@@ -136,17 +136,17 @@ def check_single(lens: Lens, members: Sequence[Lens]) -> None:
 Limits = tuple[Floats, Floats, Floats]  # x, lower and upper ends
 
 
-class RowsEvent:
-    """Rows of two classes.
+class UnitsEvent:
+    """An event of rows or of cells.
 
     Attributes
     ----------
+    units : Units
+        Those with weight.
     n : int
         Rows.
     names : (str, str)
         What happens without the event, and the event.
-    is_weighted : bool
-        Whether rows have weights.
     values, rows, mass : (k,) array
         Predictions, and the rows and the weight that each stands for.
     happened : (k,) array
@@ -157,21 +157,25 @@ class RowsEvent:
         The observed frequency.
     """
 
+    def __init__(self, units: Units, n: int, events: int, names: tuple[str, str]) -> None:
+        self.units, self.n, self.counts, self.names = units, n, (n - events, events), names
+        self.values, self.rows, self.mass = units.mean, units.row_counts, units.mass
+        self.happened = units.scale * units.observed
+        self.rate = float(self.happened.sum() / self.mass.sum())
+
+    def corp(self) -> CorpCurve:
+        """Return the isotonic fit."""
+        return curve_of_units(self.units)
+
+
+class RowsEvent(UnitsEvent):
+    """Rows of two classes."""
+
     def __init__(self, predictions: Predictions) -> None:
         self.predictions = predictions
-        self.n = predictions.n
-        self.names = str(predictions.classes[0]), str(predictions.classes[1])
-        weight = predictions.sample_weight
-        self.is_weighted = weight is not None
-        happened = predictions.labels == 1
-        events = int(np.count_nonzero(happened))
-        self.counts = predictions.n - events, events
-        counted = slice(None) if weight is None else weight > 0
-        self.values = predictions.probs[counted, 1]
-        self.rows = np.ones(self.values.size)
-        self.mass = self.rows if weight is None else weight[counted]
-        self.happened = self.mass * happened[counted]
-        self.rate = float(self.happened.sum() / self.mass.sum())
+        events, (no_event, event) = np.count_nonzero(predictions.labels == 1), predictions.classes
+        names = str(no_event), str(event)
+        super().__init__(RowUnits(predictions).counted(), predictions.n, int(events), names)
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
@@ -181,10 +185,6 @@ class RowsEvent:
     def smooth(self, level: float) -> SmoothCurve:
         """Return the smooth curve with its band."""
         return _single(smooth_curve(self.predictions, confidence=level))
-
-    def corp(self) -> CorpCurve:
-        """Return the isotonic fit."""
-        return _single(corp_curve(self.predictions))
 
     def parts(self, score: str = "brier") -> decomposition.ScoreDecomposition:
         """Return the parts of a score."""
@@ -215,21 +215,13 @@ class RowsEvent:
         return lines
 
 
-class CellsEvent:
+class CellsEvent(UnitsEvent):
     """Cells of rows, each at its mean prediction; see `RowsEvent`."""
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
-        self.is_weighted = cells.weights is not None
-        self.n = cells.rows
-        self.names = cells.no_event, cells.event
-        events = int(cells.hits.sum())
-        self.counts = cells.rows - events, events
-        self.values = cells.mean
-        self.rows = cells.counts.astype(np.float64)
-        self.mass = cells.n.astype(np.float64)
-        self.happened = cells.events.astype(np.float64)
-        self.rate = float(self.happened.sum() / self.mass.sum())
+        names = cells.no_event, cells.event
+        super().__init__(CellUnits(cells), cells.rows, int(cells.hits.sum()), names)
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
@@ -238,10 +230,6 @@ class CellsEvent:
     def smooth(self, level: float) -> SmoothCurve:
         """Return the smooth curve with its band."""
         return curve_of_cells(self.cells, level)
-
-    def corp(self) -> CorpCurve:
-        """Return the isotonic fit."""
-        return corp_of_cells(self.cells)
 
     def parts(self, score: str = "brier") -> decomposition.ScoreDecomposition:
         """Return the parts of a score."""

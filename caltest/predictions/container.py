@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -468,7 +468,9 @@ class Predictions(Rows):
     def predicted(self) -> Codes:
         """Code of the most probable class of each row, the first of equals."""
         codes = np.empty(self.n, dtype=np.int64)
-        for rows in _blocks(self.n, self.m):  # whole, NumPy would copy the read-only matrix
+        for rows in blocks(
+            self.n, max(1, BLOCK // self.m)
+        ):  # whole, NumPy would copy the read-only matrix
             codes[rows] = self.probs[rows].argmax(axis=1)
         return checks.read_only(codes)
 
@@ -556,15 +558,11 @@ def event_column(predictions: Predictions) -> Floats:
 def draw_codes(probs: Floats, rng: np.random.Generator) -> Codes:
     """Draw a code from each row by inversion of the running sums."""
     codes = np.empty(len(probs), dtype=np.int64)
-    for rows in _blocks(*probs.shape):
+    for rows in blocks(len(probs), max(1, BLOCK // probs.shape[1])):
         sums = probs[rows].cumsum(axis=1)
         uniform = rng.random(len(sums)) * sums[:, -1]  # so that rounding draws no class m
         codes[rows] = np.count_nonzero(sums <= uniform[:, np.newaxis], axis=1)
     return codes
-
-
-def _blocks(n: int, m: int) -> Iterator[slice]:
-    return blocks(n, max(1, BLOCK // m))
 
 
 # ---- several labels a row, as one event each, below each other -----------------------------------

@@ -116,8 +116,8 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
 def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sketch]:
     """Yield the diagrams of the worst groups, and the gaps of the worst segments."""
     worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
-    adjusted = [] if where.groups is None else where.groups.adjusted.tolist()
-    rows = zip([] if where.groups is None else where.groups.rows, adjusted, strict=True)
+    tested = where.groups
+    rows = () if tested is None else zip(tested.rows, tested.adjusted.tolist(), strict=True)
     kept = [(row, value) for row, value in rows if row.evidence or row.counted]
     kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:

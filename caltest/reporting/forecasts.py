@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from caltest import plots
 from caltest.errors import NotApplicable
-from caltest.forecasts import Forecasts
 from caltest.htests import DEFAULT
-from caltest.reporting.about import data_hash
 from caltest.reporting.content import Content, Estimated, Score, Scores
 from caltest.reporting.estimates import if_calibrated
 from caltest.reporting.source import ReportedRows, TestPlan
@@ -26,14 +24,8 @@ PLAN = TestPlan((*USUAL, ("ks", "interval"), ("ks", "below-quantile")))
 class ForecastRows(ReportedRows):
     """Forecasts in memory; see `ReportedRows`."""
 
+    predictions: Any
     label_counts: Any = None
-
-    def __init__(self, forecasts: Forecasts, plan: TestPlan) -> None:
-        self.predictions: Any = forecasts
-        self.plan, self.logits = plan, None
-        self.name, self.n, self.m = forecasts.source, forecasts.n, forecasts.m
-        self.weight, self.lens = forecasts.sample_weight, "strong"
-        self.hashed = data_hash(forecasts)
 
     def search(self) -> None:
         """Return no candidates for places: forecasts have neither classes nor probabilities."""

@@ -31,10 +31,11 @@ from caltest.reporting.forecasts import check_of_classes
 from caltest.reporting.html import html_page, markdown_page
 from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.results.base import plain
-from caltest.results.verdict import SPEAKS
+from caltest.results.verdict import SPEAKS, together
 from caltest.results.wording import FIRST_EVIDENCE, capital
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
+from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.comparison.maps import AnyCalibrator
@@ -331,8 +332,7 @@ def report(
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
-    named = "none" if correction is None else correction
-    checks.check_choice(named, checks.CORRECTIONS, "correction")
+    checks.check_correction(correction)
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
@@ -442,8 +442,12 @@ def _content(
     after = () if comparison is None else comparison.tests
     present = {"recalibrated": comparison is not None, "segmented": segments is not None}
     settings.progress("verdict")
-    results = {"whole": tests.rows[0], "groups": found.groups, "segments": segments}
-    verdict = sources.answer_of(results, comparison, settings)
+    results = [("whole", tests.rows[0]), ("groups", found.groups), ("segments", segments)]
+    results = [pair for pair in results if pair[1] is not None]
+    if comparison is None:  # the verdict that `caltest.verdict` gives for the same questions
+        verdict = verdict_of(*results, command=settings.command)
+    else:
+        verdict = together(adjusted_verdicts(results), comparison.helps)
     settings.progress("estimates")
     asked: Any = source  # forecasts have numbers and scores of their own
     own = asked.estimates(tests) if not source.m else None

@@ -37,12 +37,10 @@ from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Setti
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
-from caltest.results.verdict import Verdict, together
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
 from caltest.types import Floats, Ints
-from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet
@@ -79,10 +77,8 @@ class ReportedRows:
         The SHA-256 of the data.
     lens : str
         Under which there is one event: that of two classes, or that the predicted class is right.
-    seen : Predictions
-        The event of the rows.
     event : RowsEvent
-        The same, as diagrams ask for it.
+        The event of the rows, as diagrams ask for it.
     label_counts : (m,) array of int
         The number of rows of each class, whatever their weights.
     absent, cautions : tuple of str
@@ -93,21 +89,15 @@ class ReportedRows:
     cautions: tuple[str, ...] = ()
 
     def __init__(
-        self,
-        predictions: Predictions,
-        plan: TestPlan | None = None,
-        logits: CalibrationSet | None = None,
-        hashed: str | None = None,
+        self, predictions: Predictions, plan: TestPlan, logits: CalibrationSet | None, hashed: str
     ) -> None:
-        self.predictions, self.logits = predictions, logits
-        self.plan = TestPlan(()) if plan is None else plan
-        self.hashed = data_hash(predictions) if hashed is None else hashed
+        self.predictions, self.plan, self.logits, self.hashed = predictions, plan, logits, hashed
         self.name, self.n, self.m = predictions.source, predictions.n, predictions.m
         self.weight = predictions.sample_weight
-        self.lens = "strong" if self.m == 2 else "confidence"
-        self.seen = resolve_lens(self.lens)(predictions)
-        self.event = RowsEvent(self.seen)
-        self.label_counts = np.bincount(predictions.labels, minlength=self.m)
+        self.lens = "confidence" if self.m > 2 else "strong"
+        if self.m:
+            self.event = RowsEvent(resolve_lens(self.lens)(predictions))
+            self.label_counts = np.bincount(predictions.labels, minlength=self.m)
 
     @property
     def effective(self) -> float:
@@ -152,7 +142,7 @@ class ReportedRows:
 
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
-        return gap_of(event_rows(self.seen), "event", "all rows")
+        return gap_of(event_rows(self.event.predictions), "event", "all rows")
 
     def area(self) -> AUC:
         """Return the area under the ROC curve, of several classes the mean over their pairs."""
@@ -365,7 +355,7 @@ def read_rows(
     *,
     event: str | None,
     fitted: bool,
-    name: str | None = None,
+    name: str | None,
 ) -> ReportedRows:
     """Read the rows and, where maps are fitted to logits, these.
 
@@ -391,7 +381,7 @@ def read_rows(
         if not isinstance(predictions, Predictions):
             from caltest.reporting.forecasts import ForecastRows
 
-            return ForecastRows(predictions, plan(predictions))
+            return ForecastRows(predictions, plan(predictions), None, data_hash(predictions))
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)
@@ -630,14 +620,6 @@ def plan_of_cells(
 def measure_of(test: str | Measure) -> tuple[str, Measure]:
     """Return the key and the measure of a test."""
     return (test.key, test) if isinstance(test, Measure) else (test, TESTS[test].with_options({}))
-
-
-def answer_of(found: Mapping[str, Any], comparison: Any, settings: Settings) -> Verdict:
-    """Return the verdict that `caltest.verdict` gives for the same questions, if asked."""
-    results = [(name, one) for name, one in found.items() if one is not None]
-    if comparison is not None:
-        return together(adjusted_verdicts(results), comparison.helps)
-    return verdict_of(*results, command=settings.command)
 
 
 # ---- What was tested: sizes, classes, groups, and what a reader should know of the data first ---

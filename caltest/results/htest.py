@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from caltest.results.witness import Witness
     from caltest.sources import Cells
 
+    # An interval, the values that there can be, and whether resamples were drawn.
+    Found = tuple[Ends, tuple[float, float], bool]
+
 # Not written to JSON as they are.
 EVALUE = "e-value"  # the name of a statistic that is one
 _QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
@@ -311,31 +314,20 @@ class HTest(Result):
         level = checks.check_confidence(confidence)
         checks.check_integer(n_resamples, "n_resamples", minimum=99)
         held: Any = self.counts or self.counted or required(self.evidence, "a confidence interval")
-        measure, least, largest, resamples = held.measure, -math.inf, math.inf, False
-        draws_none = rng is None or self.counts is not None
-        seed: int = getattr(held, "seed", 0) if draws_none else checks.check_seed(rng)
-        asked: Any = {"level": level, "method": method, "draws": Draws(n_resamples, seed)}
+        draws = Draws(n_resamples, held.seed if rng is None else checks.check_seed(rng))
         with threads(checks.check_jobs(n_jobs)):
-            if self.counts is not None:
-                ends = _ends_of_grade(self.counts, level, method)
-            elif self.counted is not None:
-                ends, resamples = _ends_of_cells(self, self.counted, **asked)
-                least, largest = measure.support(2)
-            else:
-                seen = held.seen
-                ends, resamples = _ends_of_rows(self, held, seen, **asked)
-                least, largest = measure.support(seen.m)
+            ends, (least, largest), resamples = held.interval(self, level, method, draws)
         return Interval(  # to cut off what cannot be the value leaves the coverage as it is
             low=min(max(ends.low, least), largest),
             high=max(min(ends.high, largest), least),
             estimate=ends.estimate,
             level=level,
             method=ends.method_text,
-            measure=measure.title,
-            name=measure.estimate_symbol,
+            measure=held.measure.title,
+            name=held.measure.estimate_symbol,
             data=sheets.data_line(self),
             n_resamples=n_resamples if resamples else None,
-            seed=seed if resamples else None,
+            seed=draws.seed if resamples else None,
             notes=ends.notes,
         )
 
@@ -527,82 +519,6 @@ class Interval(Result):
         )
 
 
-def _ends_of_rows(
-    test: HTest,
-    held: Evidence,
-    seen: Predictions,
-    *,
-    level: float,
-    method: str | None,
-    draws: Draws,
-) -> tuple[Ends, bool]:
-    """Return the interval of a test of rows, and whether resamples were drawn for it.
-
-    It is compared with the p-value that was printed, or where that is another, with its: another
-    null, and too few resamples for the level, leave the exact p-value to be computed.
-    """
-    from caltest.intervals import base, choose
-
-    measure, clustered = held.measure, seen.has_dependence
-    chosen = choose(measure, "cluster" if clustered and method is None else method)
-    ends = chosen.compute(measure, seen, level, draws)
-    if chosen.key == "cluster":  # it agrees with its own null
-        return ends, chosen.resamples
-    own = draws._replace(seed=held.seed)
-    exact = _printed(test, level) if test.null == measure.nulls[0] else None
-    exact = exact or base.exact_test(measure, seen, own)
-    if exact is not None:
-        value = measure.calibrated_value(seen)
-        noise = partial(base.calibrated_values, measure, seen, own)
-        ends = base.agreeing(ends, measure, exact, value, noise, level=level)
-    if clustered:
-        note = (
-            f"rows of the same {seen.unit} are treated as independent: where they are alike, the "
-            "interval is too short; method='cluster' is for them"
-        )
-        ends = replace(ends, notes=(note, *ends.notes))
-    return ends, chosen.resamples
-
-
-def _ends_of_cells(
-    test: HTest, counted: Counted, *, level: float, method: str | None, draws: Draws
-) -> tuple[Ends, bool]:
-    """Return the interval of a test by cells, and whether resamples were drawn for it."""
-    from caltest.intervals import base, cells_interval
-    from caltest.nulls.base import redrawn_values
-    from caltest.nulls.exact import bind_cells, exact_tests
-
-    measure = counted.measure
-    bound = bind_cells(measure, counted.cells)
-    ends, resamples = cells_interval(measure, bound, level, method, draws)
-    exact = _printed(test, level)
-    if exact is None:
-        (again,) = exact_tests([(measure, bound)], draws)
-        exact = base.Exact(again.pvalue, again.statistic, again.distribution)
-    noise = partial(redrawn_values, bound, draws)
-    return base.agreeing(ends, measure, exact, bound.calibrated, noise, level=level), resamples
-
-
-def _printed(test: HTest, level: float) -> Exact | None:
-    """Return what a test found, unless its resamples are too few for the level of an interval."""
-    from caltest.intervals.base import Exact
-
-    if test.least_pvalue is not None and test.least_pvalue > 1.0 - level:
-        return None
-    return Exact(test.pvalue, test.statistic, test.null_distribution)
-
-
-def _ends_of_grade(grade: GradeCounts, level: float, method: str | None) -> Ends:
-    """Return the interval of a grade from its numbers of defaults and obligors."""
-    from caltest.intervals import choose
-
-    chosen, own = choose(grade.measure, method).key, grade.measure.own_intervals
-    if chosen not in own:
-        rule = f"method {chosen!r} needs the rows of the grade, and test_master_scale has their"
-        raise NotApplicable(f"{rule} numbers only", f"use {' or '.join(map(repr, own))}")
-    return grade.measure.grade_interval(grade.defaults, grade.n, level=level)
-
-
 # ---- What a result keeps so that later questions can be answered: how large, how sure, where -----
 
 
@@ -640,6 +556,35 @@ class Evidence:
         """The predictions whose size is stated; of forecasts, of an interval that holds it."""
         return self.lens.size_of(self.seen)[0]
 
+    def interval(self, test: HTest, level: float, method: str | None, draws: Draws) -> Found:
+        """Return the interval of a test of rows.
+
+        It is compared with the p-value that was printed, or where that is another, with its:
+        another null, and too few resamples for the level, leave the exact p-value to be computed.
+        """
+        from caltest.intervals import base, choose
+
+        measure, seen = self.measure, self.seen
+        clustered, support = seen.has_dependence, measure.support(seen.m)
+        chosen = choose(measure, "cluster" if clustered and method is None else method)
+        ends = chosen.compute(measure, seen, level, draws)
+        if chosen.key == "cluster":  # it agrees with its own null
+            return ends, support, chosen.resamples
+        own = draws._replace(seed=self.seed)
+        exact = _printed(test, level) if test.null == measure.nulls[0] else None
+        exact = exact or base.exact_test(measure, seen, own)
+        if exact is not None:
+            value = measure.calibrated_value(seen)
+            noise = partial(base.calibrated_values, measure, seen, own)
+            ends = base.agreeing(ends, measure, exact, value, noise, level=level)
+        if clustered:
+            note = (
+                f"rows of the same {seen.unit} are treated as independent: where they are alike, "
+                "the interval is too short; method='cluster' is for them"
+            )
+            ends = replace(ends, notes=(note, *ends.notes))
+        return ends, support, chosen.resamples
+
     def __reduce__(self) -> tuple[object, ...]:
         try:
             pickle.dumps((self.measure, self.lens))
@@ -670,6 +615,22 @@ class Counted:
     cells: Cells
     seed: int
 
+    def interval(self, test: HTest, level: float, method: str | None, draws: Draws) -> Found:
+        """Return the interval of a test by cells."""
+        from caltest.intervals import base, cells_interval
+        from caltest.nulls.base import redrawn_values
+        from caltest.nulls.exact import bind_cells, exact_tests
+
+        bound = bind_cells(self.measure, self.cells)
+        ends, resamples = cells_interval(self.measure, bound, level, method, draws)
+        exact = _printed(test, level)
+        if exact is None:
+            (again,) = exact_tests([(self.measure, bound)], draws)
+            exact = base.Exact(again.pvalue, again.statistic, again.distribution)
+        noise = partial(redrawn_values, bound, draws)
+        ends = base.agreeing(ends, self.measure, exact, bound.calibrated, noise, level=level)
+        return ends, self.measure.support(2), resamples
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradeCounts:
@@ -686,6 +647,27 @@ class GradeCounts:
     measure: Measure
     defaults: int
     n: int
+    seed: ClassVar[int] = 0  # of draws that no grade needs
+
+    def interval(self, test: HTest, level: float, method: str | None, _draws: Draws) -> Found:
+        """Return the interval of a grade from its numbers of defaults and obligors."""
+        from caltest.intervals import choose
+
+        chosen, own = choose(self.measure, method).key, self.measure.own_intervals
+        if chosen not in own:
+            rule = f"method {chosen!r} needs the rows of the grade, and test_master_scale has their"
+            raise NotApplicable(f"{rule} numbers only", f"use {' or '.join(map(repr, own))}")
+        ends = self.measure.grade_interval(self.defaults, self.n, level=level)
+        return ends, (-math.inf, math.inf), False
+
+
+def _printed(test: HTest, level: float) -> Exact | None:
+    """Return what a test found, unless its resamples are too few for the level of an interval."""
+    from caltest.intervals.base import Exact
+
+    if test.least_pvalue is not None and test.least_pvalue > 1.0 - level:
+        return None
+    return Exact(test.pvalue, test.statistic, test.null_distribution)
 
 
 def required(evidence: Evidence | None, question: str) -> Evidence:

@@ -53,7 +53,7 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
     ]
     return sheet.Sheet(
         title=test.method,
-        headline=wording.headline(test),
+        headline=wording.headline(test, test.pvalue),
         facts=(("data", data_line(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
         closing=(*components, hypothesis, *notes_of(test.notes)),
@@ -81,7 +81,7 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet
     lines = [(name, sheet.number(value)) for name, value in facts.items() if value is not None]
     return sheet.Sheet(
         title=test.method,
-        headline=wording.headline(test),
+        headline=wording.headline(test, test.pvalue),
         facts=(*lines, ("p-value", _pvalue(test))),
         header=("under the null", test.statistic_name),
         rows=tuple((name, sheet.number(value)) for name, value in quantiles.items()),
@@ -114,7 +114,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
     columns = names | _number_columns(table, shown, long=long)
     return sheet.Sheet(
         title=_shared(row.method for row in rows) or "Tests of calibration",
-        headline=wording.headline_of_table(table),
+        headline=wording.headline_of_table(table, table.pvalue),
         facts=_table_facts(table, columns=columns),
         header=tuple("" if name == "code" else name for name in columns),
         rows=tuple(zip(*columns.values(), strict=True)),

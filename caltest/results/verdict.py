@@ -159,9 +159,8 @@ class Verdict(Result):
         return Sheet(title="", headline=" ".join(first), closing=closing)
 
 
-def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict of one test; `pvalue` may be adjusted for other questions."""
-    p = test.pvalue if pvalue is None else pvalue
+def verdict_of_test(test: HTest, p: float) -> Verdict:
+    """Return the verdict of one test by its p-value, which may be adjusted for other questions."""
     claim = wording.claim_of(test)
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
     places = test.places if found else ()
@@ -181,9 +180,8 @@ def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
     return _verdict(test, p, claim, sentences, places, shown=test, **rows)
 
 
-def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
-    p = table.pvalue if pvalue is None else pvalue
+def verdict_of_table(table: HTestTable, p: float) -> Verdict:
+    """Return the verdict of several tests by their p-value; see `verdict_of_test`."""
     worst, rows = table.rows[table.order[0]], table.tests or table.rows[:2]
     claim = wording.claim_of(worst)
     few = bool(table.tests) and all(wording.is_too_small(row.size) for row in rows)
@@ -205,9 +203,8 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     return _verdict(table, p, claim, sentences, places, **about)
 
 
-def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
-    p = test.pvalue if pvalue is None else pvalue
+def verdict_of_segments(test: SegmentsTest, p: float) -> Verdict:
+    """Return the verdict on segments by their p-value; see `verdict_of_test`."""
     bound = SPEAKS if test.level is None else test.level
     # The worst that is rejected, then clear ones.
     rejected = [test.place(row) for row in test.rows if max(row.adjusted, p) <= bound]
@@ -310,16 +307,15 @@ def _coefficients(test: HTest) -> Iterator[str]:
         A sentence.
     """
     from caltest.measures.recalibration.cox import Cox
+    from caltest.nulls.base import Draws
 
     held = test.counted or test.evidence
     if held is None or test.size is None or test.size.kind != "event":
         return
-    slope = replace(held, measure=Cox(tested="slope"))
-    kept: Any = {"evidence" if held is test.evidence else "counted": slope}
-    asked = replace(test, n_resamples=0, **kept)  # no p-value of the slope is known
-    draws = max(test.n_resamples or 0, 999)
+    asked = replace(test, n_resamples=0)  # no p-value of the slope is known
+    draws = Draws(max(test.n_resamples or 0, 999), held.seed)
     with suppress(NotApplicable):
-        found = asked.confidence_interval(n_resamples=draws)
+        found, *_ = replace(held, measure=Cox(tested="slope")).interval(asked, 0.95, None, draws)
         rows = None if test.evidence is None else test.evidence.predictions
         weighted = rows is not None and rows.sample_weight is not None
         yield wording.slope_in_words(test.size, found, weighted=weighted)

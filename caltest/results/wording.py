@@ -145,9 +145,8 @@ def is_too_small(size: Gap | None) -> bool:
     return found > LARGE or found > min(size.predicted, 1.0 - size.predicted)
 
 
-def headline(test: HTest, pvalue: float | None = None) -> str:
+def headline(test: HTest, p: float) -> str:
     """The answer of one test, and the direction and size; p may be adjusted for other questions."""
-    p = test.pvalue if pvalue is None else pvalue
     claim, few = claim_of(test), is_too_small(test.size)
     if claim is DIFFERENCE:
         return difference_in_words(test)
@@ -284,9 +283,9 @@ def pvalue_of_table(table: HTestTable) -> float:
     return min(1.0, 2.0 * min(least, together))
 
 
-def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
+def headline_of_table(table: HTestTable, p: float) -> str:
     """The answer of several tests, and the direction of the one that is farthest out."""
-    headline = answer_of_table(table, pvalue)
+    headline = answer_of_table(table, p)
     return with_worst(headline, "Farthest off" if claim_of(table.rows[0]).is_good else "Worst")
 
 
@@ -295,12 +294,11 @@ def with_worst(headline: tuple[str, str], word: str = "Worst") -> str:
     return f"{headline[0]} {word} is {headline[1]}" if headline[1] else headline[0]
 
 
-def answer_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
+def answer_of_table(table: HTestTable, whole: float) -> tuple[str, str]:
     """The answer of several tests, and the one that is farthest out, or "" where none is named."""
     worst, noun = table.order[0], table.noun
     row, rows = table.rows[worst], table.tests or table.rows[:2]
     claim, least = claim_of(row), float(table.adjusted[worst])
-    whole = table.pvalue if pvalue is None else pvalue
     few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
     seen = direction(picked(row, table), least)
@@ -407,9 +405,8 @@ def place_of_table(place: Gap, table: HTestTable) -> str:
     return f"{of.get(size.kind, f'P({size.name})')} in {name}"
 
 
-def answer_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
+def answer_of_segments(test: SegmentsTest, p: float) -> tuple[str, str]:
     """The answer on all segments, and the worst of them; empty where it is not named."""
-    p = test.pvalue if pvalue is None else pvalue
     first, worst = answer_in_words(p, test.level, CALIBRATION), test.rows[0]
     if not speaks(p, test.level):
         return f"{first} in any of {sum(test.n_segments):,} segments.", ""
@@ -423,7 +420,7 @@ def answer_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple
 # ---- the verdict --------------------------------------------------------------------------------
 
 
-def slope_in_words(size: Gap, slope: Interval, *, weighted: bool = False) -> str:
+def slope_in_words(size: Gap, slope: Ends, *, weighted: bool = False) -> str:
     """Events expected and observed, and the slope of the log odds, with the rows that have them."""
     sums = " by weight" if weighted else ""
     expected, observed = size.n * size.predicted, size.n * size.observed

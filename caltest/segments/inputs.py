@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from caltest.checks import check_choice, check_not_label, check_unused
+from caltest.checks import check_choice, check_not_label, check_once, check_unused
 from caltest.checks.arrays import as_array, check_column, is_missing
 from caltest.checks.suspicions import suspect_index
 from caltest.errors import invalid, shown
@@ -116,8 +116,7 @@ def _named(names: Sequence[str], given: ModelData, what: str = "segments") -> Na
     for name in names:
         check_choice(name, known, what)
         check_not_label(name, given.label, what)
-    if len(set(names)) < len(names):
-        raise invalid(f"{what} must name each column once", shown(list(names)), "drop the copy")
+    check_once(names, what)
     return _columns_of(frame, names)
 
 

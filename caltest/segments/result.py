@@ -189,7 +189,7 @@ class SegmentsTest(Table[Segment]):
         """
         from caltest.results.verdict import verdict_of_segments
 
-        return verdict_of_segments(self)
+        return verdict_of_segments(self, self.pvalue)
 
     def plot(self, *, rows: int = 20, ax: Axes | None = None) -> Axes:
         """Draw the gaps of the worst segments; see `caltest.plots.segments`.
@@ -236,7 +236,7 @@ class SegmentsTest(Table[Segment]):
             grid.append((name, str(row.n), *shares, f"{100 * row.gap:+z.1f}", ends, *both, *last))
         return Sheet(
             title="Exact test of calibration in segments",
-            headline=with_worst(answer_of_segments(self)),
+            headline=with_worst(answer_of_segments(self, self.pvalue)),
             facts=(
                 ("data", f"{self.data_name} ({sizes_in_words(self.n, self.m)}), lens: {self.lens}"),
                 ("segments", f"{sum(self.n_segments)} of {self.source}: {made_of}"),

@@ -192,6 +192,7 @@ def test_source(source: Given, predictions: RowsOf, settings: null.SegmentSettin
     usual = {0: USUAL_OF_FORECASTS, 2: "strong"}.get(predictions.m, "confidence")
     lens = resolve_lens(usual if settings.lens is None else settings.lens)
     checks.check_not_family(lens.is_family, lens)
+    claim = lens.claim_of(predictions)
     depth = min(2 if settings.depth is None else settings.depth, len(source.columns))
     if source.members is not None:
         where = "on a boolean matrix, whose segments are taken as they are"
@@ -212,7 +213,7 @@ def test_source(source: Given, predictions: RowsOf, settings: null.SegmentSettin
         n=rows.n,
         m=predictions.m,
         lens=str(lens),
-        claim=f"in every segment, {lens.claim}",
+        claim=f"in every segment, {claim}",
         data_name=predictions.source,
         library=predictions.library,
         source=source.text,

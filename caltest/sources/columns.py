@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from caltest.checks.arrays import listing
-from caltest.checks.options import check_choice, check_not_label
+from caltest.checks.options import check_choice, check_not_label, check_once
 from caltest.errors import invalid
 from caltest.predictions.parts import family
 from caltest.predictions.tables import TRUTH, prob_columns, stems, truths
@@ -97,6 +97,10 @@ def read_columns(
     for one in by:
         check_choice(one, names, "by")
         check_not_label(one, label, "by")
+        if schema[one].is_nested():
+            got, remedy = f"{one!r}: {schema[one]}", "convert it to text, or take a part of it"
+            raise invalid("a group must be a single value", got, remedy)
+    check_once(by, "by")
     weights = () if weight is None else (check_choice(weight, names, "sample_weight"),)
     chosen = prob_columns(names, probs, [label, *by, *weights])
     for name in (*chosen, *weights):

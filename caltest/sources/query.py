@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from caltest.errors import InvalidInput, invalid
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
 from caltest.numerics.loops import njit
@@ -105,7 +106,10 @@ class Counting:
         by = [f"g{i}" for i in range(len(self.columns.by))]
         if (by and self.is_weighted) or not is_polars or not has_batches(frame.to_native()):
             return collected(self.query(frame))
-        groups = self._rows(frame).to_native().select(by).unique().sort(by).collect()
+        groups = pl.DataFrame()
+        if by:
+            groups = collected(self._rows(frame).select(by).unique().sort(by))
+            groups = groups.with_columns(pl.selectors.float().replace(0.0, 0.0))  # -0.0 as 0.0
         tallies = [] if by and groups.is_empty() else self._tallies(groups.height)
         if not tallies:
             return collected(self.query(frame))
@@ -115,6 +119,8 @@ class Counting:
             count = 1 if len(tallies) == 1 else max(1, HELD // (BATCH * len(tallies)))
             while held := list(islice(rows, count)):
                 for batch in held:
+                    if by and batch["group"].has_nulls():
+                        raise unsteady()
                     wrong += np.bincount(batch["status"].to_numpy(), minlength=wrong.size)
                 list(threads.map(_add, tallies, range(len(tallies)), repeat(held)))
         faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
@@ -415,6 +421,13 @@ def count_rows(
     given = {"p": p, "y": y} | ({} if weight is None else {"w": weight})
     counting = Counting(columns, (resolve_lens("strong"),), bins)
     return counting.split(counted([pl.DataFrame(given)], counting))[0][None]
+
+
+def unsteady() -> InvalidInput:
+    """Return the error of rows that are others when they are read again."""
+    rule = "rows must be the same each time they are read"
+    remedy = "write them to files, or fix the seed or the order that they depend on"
+    return invalid(rule, "others", remedy)
 
 
 def has_batches(frame: pl.LazyFrame) -> bool:

@@ -17,7 +17,7 @@ import narwhals as nw
 
 from caltest.errors import NotApplicable, invalid
 from caltest.sources.chunks import MOST, Chunk, Redraw, Redrawn, Survey, Totals, Unit
-from caltest.sources.query import BATCH, WRONG, Counting, batches, collected, has_batches
+from caltest.sources.query import BATCH, WRONG, Counting, batches, collected, has_batches, unsteady
 from caltest.sources.sources import Progress, Reader, SourcePart
 from caltest.types import Hashes
 
@@ -105,9 +105,7 @@ class Readings(ExitStack):
                 found = total_over(rows(), number, self.m, work, done=add, sizes=sizes)
             total = found if total is None else total + found
         if total is None or total.units != survey.units:
-            rule = "rows must be the same each time they are read"
-            remedy = "write them to files, or fix the seed or the order that they depend on"
-            raise invalid(rule, "others", remedy)
+            raise unsteady()
         return total.totals
 
     def _parts(self) -> Iterator[tuple[SourcePart, Rows]]:
@@ -199,7 +197,7 @@ def batches_of(frame: Any) -> Any:
         return [collected(frame)] if read is None else read(native)
     if has_batches(native):
         return batches(native, ordered=True)  # where rows are told apart by their chunk
-    return native.collect(engine="streaming").iter_slices(BATCH)
+    return collected(frame).iter_slices(BATCH)
 
 
 class RowsDone:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import narwhals as nw
 
@@ -62,15 +62,13 @@ class SourcePart:
     def readable(
         self, fault: Callable[[SourcePart, Exception], None] | None = None
     ) -> Iterator[None]:
-        """Hand the errors of an engine to a function, or raise one that names the part."""
+        """Hand errors to a function; without one, raise those of an engine with the part's name."""
         try:
             yield
-        except (InvalidInput, NotApplicable):
+        except NotApplicable:
             raise
-        except Exception as error:
-            if fault is None:
-                raise _unreadable(self, error) from error
-            fault(self, error)
+        except Exception as error:  # noqa: BLE001 - each engine has errors of its own
+            (_refuse if fault is None else fault)(self, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,15 +278,15 @@ class Reader:
         self.skips = check_choice(on_error, ON_ERROR, "on_error") == "skip"
         self.left_out = LeftOut()
         self._schema: dict[str, Any] = {}
+        self._waiting: Iterator[SourcePart] = self._parts()
 
-    def first(self) -> Any:
-        """Return the lazy frame of the first part that can be read."""
-        parts = self._parts()
-        first = next(parts, None)
+    def first(self) -> SourcePart:
+        """Return the first part that can be read; it waits with the others to be counted."""
+        first = next(self._waiting, None)
         if first is None:
             raise self.nothing()
-        self._waiting = chain([first], parts)
-        return first.open()
+        self._waiting = chain([first], self._waiting)
+        return first
 
     def needs(self, frame: Any, names: Sequence[str]) -> None:
         """Take some columns of the first part, which others must have too."""
@@ -297,7 +295,7 @@ class Reader:
 
     def columns(self) -> Columns:
         """Return what the columns of the first part that can be read hold."""
-        frame = self.first()
+        frame = self.first().open()
         schema = dict(frame.collect_schema())
 
         def distinct(label: str) -> list[str]:
@@ -397,16 +395,18 @@ class Reader:
     def fault(self, part: SourcePart, error: Exception) -> None:
         """Leave out a part that cannot be read, or raise."""
         if isinstance(error, ModuleNotFoundError) or not self.skips:
-            raise _unreadable(part, error) from error
+            _refuse(part, error)
         self.left_out.parts.append(f"{part.name}: {first_line(error)}")
 
 
-def _unreadable(part: SourcePart, error: Exception) -> Exception:
+def _refuse(part: SourcePart, error: Exception) -> NoReturn:
     """Name the part that the engine could not read, or the extra that it lacks."""
+    if isinstance(error, InvalidInput):
+        raise error
     if isinstance(error, ModuleNotFoundError):
         root = (error.name or "").partition(".")[0]
         extra = EXTRAS.get(root, root)
-        return NotApplicable(f"{part.name} needs {root}", f"pip install caltest[{extra}]")
+        raise NotApplicable(f"{part.name} needs {root}", f"pip install caltest[{extra}]") from error
     remedy = "correct it, or pass on_error='skip'"
     got = f"{part.name}; the engine reports: {first_line(error)}"
-    return invalid("all parts must be readable", got, remedy)
+    raise invalid("all parts must be readable", got, remedy) from error

@@ -314,17 +314,18 @@ def checked_result(
     row = _row(found)
     within = isinstance(row, HTest) and _is_equivalence(row)
     if within:
-        pvalue, headline = row.pvalue, wording.headline(row)
+        pvalue, headline = row.pvalue, wording.headline(row, row.pvalue)
         few = pvalue > level and row.estimate < float(str(row.parameters["tolerance"]))
         if few:
             headline += f" {row.n:,} rows do not show an error of {row.estimate:.3g} to be within."
     elif isinstance(found, SegmentsTest):
         pvalue, headline, few = found.pvalue, found.verdict().headline, False
     elif isinstance(found, HTestTable):
-        pvalue, headline = wording.pvalue_of_table(found), wording.headline_of_table(found)
+        pvalue = wording.pvalue_of_table(found)
+        headline = wording.headline_of_table(found, found.pvalue)
         few = bool(found.tests) and all(wording.is_too_small(one.size) for one in found.tests)
     else:
-        pvalue, headline = found.pvalue, wording.headline(found)
+        pvalue, headline = found.pvalue, wording.headline(found, found.pvalue)
         few = wording.is_too_small(found.size)
     seed = (row.seed if seed is None else seed) or 0
     holds = pvalue <= level if within else pvalue > level

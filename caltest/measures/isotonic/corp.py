@@ -18,7 +18,6 @@ from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit, threads
 from caltest.predictions import Measured, MeasuredOptions, Predictions
-from caltest.sources import Cells
 from caltest.types import Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, score_order
@@ -270,17 +269,12 @@ def corp_curve(
     >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
     array([0.5, 1. ])
     """
-    return by_member(
-        probs, labels, lens, lambda p: _fitted(RowUnits(p).ordered(NAME)), corp_curve, rows
-    )
+    return by_member(probs, labels, lens, lambda p: curve_of_units(RowUnits(p)), corp_curve, rows)
 
 
-def curve_of_cells(cells: Cells) -> CorpCurve:
-    """Fit the curve to cells, whose predictions count as equal; see `corp_curve`."""
-    return _fitted(CellUnits(cells))
-
-
-def _fitted(units: Units) -> CorpCurve:
+def curve_of_units(units: Units) -> CorpCurve:
+    """Fit the curve to rows, or to cells, whose predictions count as equal; see `corp_curve`."""
+    units = units.ordered(NAME)
     shares = shares_of(units, units.observed)
     mass, events, last = pool_steps(shares, units.mass, units.ends)
     first = np.append(0, last[:-1] + 1)

@@ -105,7 +105,7 @@ def test_answer_sees_one_group_of_many():
 def test_nothing_is_named_under_an_answer_that_does_not_reject():
     """Adjusted for another question, the answer of the table names neither places nor remedies."""
     table = run(one_bad_group(0.4), test="calibration-in-the-large", lens="strong", level=0.05)
-    found = verdict_of_table(table, pvalue=0.3)
+    found = verdict_of_table(table, 0.3)
     assert found.places == ()
     assert [kind for kind, _ in found.sentences] == ["answer", "difference"]
     assert "for all together; the adjusted p-value is at most 0.05 in 1 of" in found.headline

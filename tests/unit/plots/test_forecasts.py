@@ -65,6 +65,16 @@ def test_curves_are_observed_shares(sure):
     assert np.allclose(below[:, 1], [np.mean(ndtr(z) < level) for level in levels])
 
 
+def test_rows_without_weight_are_in_no_bin_of_spread():
+    rng = np.random.default_rng(3)
+    scale = np.arange(1.0, 101.0)
+    outcomes = scale * rng.normal(size=100)
+    weighted = ct.Forecasts(outcomes, mean=0.0, scale=scale, sample_weight=scale > 60)
+    alone = ct.Forecasts(outcomes[60:], mean=0.0, scale=scale[60:])
+    points = [line(ct.plots.spread_against_error(one, bins=4)) for one in (weighted, alone)]
+    assert np.allclose(*points)
+
+
 def test_spread_against_error_compares_bins(sure):
     """Each of two bins has its root mean square of deviations and of errors."""
     points = line(ct.plots.spread_against_error(sure, bins=2))

@@ -1,6 +1,7 @@
 """Scores with the law under calibration, compared with all labels that there are."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,13 +10,16 @@ import caltest as ct
 from caltest.reporting.about import PROFILES
 from caltest.reporting.estimates import collect_scores
 from caltest.reporting.source import ReportedRows
+from caltest.reporting.source import TestPlan as Plan
+
+reported = partial(ReportedRows, plan=Plan(()), logits=None, hashed="")
 
 
 def scores_of(data):
     """Return the scores by name; no test was made."""
     row = ct.test_calibration(data, n_resamples=19, rng=1)
     table = ct.HTestTable((row,), None, [row.pvalue])
-    scores = collect_scores(ReportedRows(data), table, PROFILES["general"]).scores
+    scores = collect_scores(reported(data), table, PROFILES["general"]).scores
     return {score.name: score for score in scores}
 
 

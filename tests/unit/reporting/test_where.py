@@ -1,6 +1,7 @@
 """Reports on rows that were counted in cells."""
 
 import json
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -11,8 +12,11 @@ from caltest.cli.app import run
 from caltest.htests.places import CellSearch, Values
 from caltest.predictions import ModelData
 from caltest.reporting.source import ReportedRows, table_to_count
+from caltest.reporting.source import TestPlan as Plan
 from caltest.reporting.where import judged, round_cuts
 from caltest.sources import count_rows
+
+reported = partial(ReportedRows, plan=Plan(()), logits=None, hashed="")
 
 NAMES = {"label": "y", "probs": "p"}
 OPTIONS = {"n_resamples": 99, "rng": 1, "engine": "cells", **NAMES}
@@ -194,7 +198,7 @@ def test_options_of_a_measure_are_kept(frame):
 
 def find_places(predictions, **options):
     """Return the places of some rows, the worst first."""
-    return judged(ReportedRows(predictions).search(), **options)
+    return judged(reported(predictions).search(), **options)
 
 
 def test_gap_is_observed_less_predicted():

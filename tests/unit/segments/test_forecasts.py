@@ -38,3 +38,12 @@ def test_verdict_of_columns_names_the_segment():
 def test_lens_must_leave_an_event():
     with pytest.raises(ct.NotApplicable, match=r"use lens='interval\[0.9\]'"):
         ct.test_segments(forecasts(), lens="pit-5", **ASKED)
+
+
+def test_lens_of_other_rows_is_refused():
+    """One of forecasts on predictions of classes, and the other way round."""
+    p = np.full(240, 0.5)
+    with pytest.raises(ct.InvalidInput, match="lens must be one of Predictions"):
+        ct.test_segments(p, np.arange(240) % 2, lens="exceeds[1]", **ASKED)
+    with pytest.raises(ct.InvalidInput, match="lens must be one of Forecasts"):
+        ct.test_segments(forecasts(), lens="confidence", **ASKED)

@@ -8,12 +8,13 @@ import scipy
 import caltest as ct
 from caltest.measures.bins.reliability_bins import bins_of_cells, count_limits
 from caltest.measures.isotonic.confidence_band import band_limits_of_cells
-from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
+from caltest.measures.isotonic.corp import curve_of_units
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import parts_of_cells
 from caltest.measures.smooth.smooth_curve import curve_of_cells
 from caltest.plots import reliability_diagram
 from caltest.sources import count_rows
+from caltest.units import CellUnits
 
 NAMES = {"label": "y", "probs": "p"}
 
@@ -49,7 +50,7 @@ def test_isotonic_fit_and_parts_are_those_of_rows():
     """The CORP curve, and the Brier score with its parts."""
     p, y = rows(3000, points=True)
     cells = count_rows(p, y)
-    found, expected = corp_of_cells(cells), ct.measures.corp_curve(p, y)
+    found, expected = curve_of_units(CellUnits(cells)), ct.measures.corp_curve(p, y)
     at = np.linspace(0.01, 0.9, 50)
     np.testing.assert_allclose(found.at(at), expected.at(at), rtol=1e-9)
     assert found.mass.sum() == 3000

@@ -156,6 +156,103 @@ def test_panic_after_some_batches_is_an_error():
         next(rows)
 
 
+class Changing:
+    """A step of a lazy frame that gives something else, or panics, from a reading on."""
+
+    def __init__(self, reading, change):
+        self.left, self.change = reading, change
+
+    def __call__(self, frame):
+        """Give the rows."""
+        self.left -= 1
+        return frame if self.left > 0 else self.change(frame)
+
+
+def panic(_):
+    """Do as a damaged file has the engine do."""
+    raise pl.exceptions.PanicException("called unwrap")
+
+
+@pytest.mark.parametrize("groups", [3, 150])
+def test_group_that_was_not_there_before_is_no_other_group(groups):
+    """Groups are listed in a first reading of the rows and counted in a second."""
+    frame = pl.DataFrame({"y": [0, 1] * 300, "p": [0.5] * 600, "g": np.arange(600) % groups})
+    step = Changing(2, lambda rows: rows.with_columns(pl.col("g") + 1))
+    with pytest.raises(InvalidInput, match="be the same each time they are read"):
+        run(frame.lazy().map_batches(step, projection_pushdown=False), by="g")
+    step = Changing(1, panic)
+    with pytest.raises(InvalidInput, match="panic: called unwrap"):
+        run(frame.lazy().map_batches(step, projection_pushdown=False), by="g")
+
+
+def test_segments_of_an_iterator_are_of_all_its_frames(parts):
+    """The columns of the first are looked at before rows are counted."""
+    paths = sorted(parts.glob("*/*.parquet"))
+    frames = [pl.read_parquet(path).with_columns(pl.col("y").alias("g")) for path in paths]
+    whole = run(pl.concat(frames), segments="g", test=None)
+    own = [(one.n, one.statistic, one.pvalue) for one in whole]
+    assert whole.n == 1500
+    for some in (frames, [pl.concat(frames)]):
+        result = run(iter(some), segments="g", test=None)
+        assert [(one.n, one.statistic, one.pvalue) for one in result] == own
+
+
+def test_empty_text_file_is_left_out_like_any_other(tmp_path):
+    """Where its reader is this package's."""
+    for name, content in {"a.csv": "", "b.csv": "y,p\n0,0.1\n1,0.9\n"}.items():
+        (tmp_path / name).write_text(content)
+    result = run(tmp_path, on_error="skip")
+    assert result.n == 2
+    assert "a.csv" in result.notes[0]
+    with pytest.raises(InvalidInput, match=r"must be a valid \.csv file; got 'a\.csv'"):
+        run(tmp_path)
+
+
+def test_rows_without_a_group_are_no_number_of_segments():
+    """Ten numbers, and some that are missing."""
+    group = [*range(10), None] * 60
+    frame = pl.DataFrame({"y": [0, 1] * 330, "p": [0.5] * 660, "g": group})
+    assert run(frame, segments="g", test=None, on_error="skip").n == 600
+
+
+@pytest.mark.parametrize("groups", [2, 300])
+def test_zero_is_one_group_whatever_its_sign(groups):
+    group = np.arange(600.0) % groups
+    group[300:] *= -1.0
+    frame = pl.DataFrame({"y": [0, 1] * 300, "p": [0.5] * 600, "g": group})
+    for one in (frame, frame[::-1]):
+        result = run(one, by="g")
+        (zero,) = (row for row in result if row.group == 0)
+        assert (str(zero.group), zero.n) == ("0.0", 600 // groups)
+
+
+def test_list_is_no_group():
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.5, 0.5], "g": [[1], [2]]})
+    with pytest.raises(InvalidInput, match=r"group must be a single value; got 'g': List"):
+        run(frame, by="g")
+
+
+@pytest.mark.parametrize("asked", [{"by": ["y2", "y2"]}, {"segments": ["y2", "y2"], "test": None}])
+def test_column_of_groups_that_is_named_twice_is_refused(asked):
+    with pytest.raises(InvalidInput, match="must name each column once"):
+        run(pl.DataFrame({"y": [0, 1] * 30, "p": [0.5] * 60, "y2": [0, 0, 1] * 20}), **asked)
+
+
+def test_first_file_of_segments_is_left_out_once(parts):
+    for path in parts.glob("*/*.parquet"):
+        pl.read_parquet(path).with_columns(pl.col("y").alias("g")).write_parquet(path)
+    first = parts / "day=0" / "part-0.parquet"
+    content = first.read_bytes()
+    damaged = [content[:4] + b"\xff" * 4000 + content[4004:], b"damaged"]  # its rows, its columns
+    for one in damaged:
+        first.write_bytes(one)
+        result = run(str(parts / "*" / "*.parquet"), segments="g", test=None, on_error="skip")
+        assert result.n == 1000
+        assert sum("left out: 1 part" in note for note in result.notes) == 1
+        with pytest.raises(InvalidInput, match=r"readable; got day=0"):
+            run(str(parts / "*" / "*.parquet"), segments="g", test=None)
+
+
 def test_batches_may_be_left_before_the_end():
     """The engine's thread ends, however many batches wait."""
     before = active_count()
