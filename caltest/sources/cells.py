@@ -208,8 +208,18 @@ class Cells:
         last = np.append(first[1:], len(self)) - 1
         given = self.n, self.events, self.expected, self.variance
         n, events, expected, variance = (np.add.reduceat(values, first) for values in given)
-        sums = np.arange(first.size), {}, n, events, expected, variance
-        return Cells(*sums, self.least[first], self.most[last], self.event, self.no_event)
+        return Cells(
+            place=np.arange(first.size),
+            bins={},
+            n=n,
+            events=events,
+            expected=expected,
+            variance=variance,
+            least=self.least[first],
+            most=self.most[last],
+            event=self.event,
+            no_event=self.no_event,
+        )
 
     @cached_property
     def hashes(self) -> Hashes:

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.comparison.calibrators import make_setup
 from caltest.comparison.maps import simple_maps, split
 from caltest.comparison.out_of_fold import best_map, choose, first_map, out_of_fold
-from caltest.comparison.outcomes import CalibrationTests
 from caltest.errors import NotApplicable
 
 MAPS = ["temperature", "vector"]
@@ -56,21 +54,6 @@ def test_probabilities_and_their_logits_agree_for_temperature(logits, compared):
     assert found["temperature"].tests[0].pvalue == compared["temperature"].tests[0].pvalue
 
 
-<<<<<<< HEAD
-=======
-def test_held_out_predictions_are_those_of_maps_fitted_elsewhere(logits):
-    """Each fold is predicted by the map of the other rows."""
-    z, y = logits
-    data = ct.Predictions(z, y, from_logits=True)
-    found = out_of_fold(data, "temperature", n_resamples=19, rng=1)
-    train, test = make_setup(data, tests_of=CalibrationTests(19), seed=1).pairs[0]
-    alone = ct.calibrators.TemperatureScaling().fit(data.subset(train))
-    expected = alone.predict_proba(data.subset(test))
-    predicted = found.predictions["temperature"].probs[: test.size]
-    np.testing.assert_allclose(predicted, expected, rtol=1e-12)
-
-
->>>>>>> b9f29190b743aa8d47e4922636e794684575c573
 def test_print_names_the_rows(logits):
     """Rows that were tested, and rows of the fits."""
     z, y = logits
