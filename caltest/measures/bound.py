@@ -171,9 +171,9 @@ class BoundCells(BoundMeasure):
         return self.cells.redrawn(keys)
 
     def described(self) -> dict[str, Any]:
-        error = in_words(self.error(), self.caution)
+        about = {"cells": len(self.cells), **self.parameters}
         return super().described() | {
-            "parameters": {"cells": len(self.cells), **self.parameters, "error by cells": error},
+            "parameters": {**about, "error by cells": self.error_in_words()},
             "notes": (*self.notes, *self.cells.notes()),
         }
 
@@ -183,6 +183,10 @@ class BoundCells(BoundMeasure):
         Nothing moves where each cell holds equal predictions.
         """
         return 0.0 if self.cells.is_point.all() else None
+
+    def error_in_words(self) -> str:
+        """Say how far that is."""
+        return in_words(self.error(), self.caution)
 
 
 def in_words(error: float | None, caution: str = "") -> str:

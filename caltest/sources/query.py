@@ -270,9 +270,9 @@ class Counting:
             table = table.join(groups, on=by, how="left", nulls_equal=True)
         elif not by:
             table = table.with_columns(pl.lit(0, pl.UInt32).alias("group"))
-        return self.in_order(table, [*self.keys, "group"], repeats=len(tables) > 1)
+        return self.in_order(table, repeats=len(tables) > 1)
 
-    def in_order(self, table: pl.DataFrame, keys: Sequence[str], *, repeats: bool) -> pl.DataFrame:
+    def in_order(self, table: pl.DataFrame, *, repeats: bool) -> pl.DataFrame:
         """Sort a table by its keys; add up what has the same ones, if there may be such.
 
         One whole number says as much as all keys, and takes a quarter of the time. Bins grow with
@@ -297,7 +297,7 @@ class Counting:
         for name, how in self.numbers.items():
             values = table[name].cast(pl.Float64).fill_null(0.0).to_numpy()[order]
             numbers[name] = ADDING[how].reduceat(values, start)
-        return table.select(keys)[order[start]].with_columns(**numbers)
+        return table[order[start]].with_columns(**numbers)
 
     def margin(
         self, table: pl.DataFrame, columns: Sequence[int] = ()
@@ -314,7 +314,7 @@ class Counting:
         some = table.select(*keys, *self.numbers)
         if not by:
             some = some.with_columns(group=np.zeros(some.height, np.uint32))
-            return own, own.in_order(some, [*keys, "group"], repeats=True)
+            return own, own.in_order(some, repeats=True)
         names = {f"g{old}": f"g{new}" for new, old in enumerate(columns)}
         each = table.select("group", *names).unique("group").rename(names)
         groups = each.drop("group").unique().sort(names.values())
@@ -323,7 +323,7 @@ class Counting:
         number = np.empty(1 + codes.max(initial=0), np.uint32)
         number[codes] = found["own"].to_numpy()
         some = some.with_columns(group=number[table["group"].to_numpy()])
-        added = own.in_order(some, [*keys, "group"], repeats=True)
+        added = own.in_order(some, repeats=True)
         return own, added.hstack(groups[added["group"]])
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:

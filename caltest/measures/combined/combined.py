@@ -295,8 +295,8 @@ class CombinedCells(Combining, BoundCells):
     cells : Cells
         Of one event.
     rows : OneEvent, optional
-        Those that were counted, where they are in memory: how far the statistic is from theirs is
-        computed.
+        Rows that were counted, where they are in memory, or cells of which these are unions: how
+        far the statistic is from theirs is computed.
     """
 
     caution = "statistics at the mean prediction of each cell"
@@ -314,6 +314,13 @@ class CombinedCells(Combining, BoundCells):
             return super().error() if self.cells.has_equal_weights else None
         seen = [kind.of(self.rows.source).values(self.rows.observed) for kind in BINARY]
         return self.distance(seen)
+
+    def error_in_words(self) -> str:
+        """Say what cells change, and what the cells do that these are unions of."""
+        said, rows = super().error_in_words(), self.rows
+        if rows is None or not (rows.least < rows.most).any():
+            return said
+        return f"{said} from {rows.p.size:,} cells, of {self.caution}"
 
 
 class OfMeasure(Component):

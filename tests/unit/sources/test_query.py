@@ -1,5 +1,7 @@
 """The query counts what a plain loop over the rows counts."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -161,7 +163,8 @@ def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
     for kind in [*({name: one} for name, one in kinds.items()), kinds]:
         frame = pl.DataFrame({"p": p, "y": y, **kind})
         names = tuple(kind)
-        frame[[8, 9], names[0]] = None
+        lacks = pl.int_range(pl.len()).is_between(8, 9)
+        frame = frame.with_columns(pl.when(~lacks).then(pl.col(names[0])))
         columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", by=names)
         for lenses in (("strong",), ("strong", "confidence")):
             counting = Counting(columns, tuple(map(resolve_lens, lenses)), (10,))
@@ -239,3 +242,21 @@ def test_margins_are_the_cells_of_rows_without_the_other_columns(weight):
         for name in ("start", "n", "events", "expected", "variance"):
             assert np.array_equal(getattr(ours, name), getattr(theirs, name))
         assert np.array_equal(ours.cells.most, theirs.cells.most)
+
+
+def test_default_alone_unites_many_cells_and_says_how_far_it_is_from_theirs():
+    """With another test, which sees the same redrawn numbers, it takes the cells themselves."""
+    rng = np.random.default_rng(9)
+    p = rng.beta(0.7, 0.7, 60_000)
+    frame = pl.DataFrame({"p": p, "y": rng.random(p.size) < p**1.02})
+    options = {"label": "y", "probs": "p", "engine": "cells", "n_resamples": 199, "rng": 1}
+    alone = ct.test_calibration(None, frame, **options)
+    beside, _ = ct.test_calibration(None, frame, test=["combined", "ks"], **options)
+    assert alone.parameters["cells"] < 10_000 < beside.parameters["cells"]
+    said = alone.parameters["error by cells"]
+    error, cells = re.fullmatch(r"at most (\S+) from ([\d,]+) cells, of stat.*", said).groups()
+    assert int(cells.replace(",", "")) == beside.parameters["cells"]
+    assert 0 < float(error) < 0.05
+    assert alone.statistic == pytest.approx(beside.statistic, rel=0.2)
+    assert alone.pvalue == pytest.approx(beside.pvalue, abs=0.1)
+    assert (alone.n, alone.size) == (beside.n, beside.size)

@@ -177,6 +177,8 @@ def panic(_):
 def test_group_that_was_not_there_before_is_no_other_group(groups):
     """Groups are listed in a first reading of the rows and counted in a second."""
     frame = pl.DataFrame({"y": [0, 1] * 300, "p": [0.5] * 600, "g": np.arange(600) % groups})
+    if not has_batches(frame.lazy()):
+        pytest.skip("before Polars 1.34 groups are counted in one reading")
     step = Changing(2, lambda rows: rows.with_columns(pl.col("g") + 1))
     with pytest.raises(InvalidInput, match="be the same each time they are read"):
         run(frame.lazy().map_batches(step, projection_pushdown=False), by="g")
