@@ -33,8 +33,8 @@ def callables():
 
 
 PUBLIC = {name: found for name, found in callables() if not name.rpartition(".")[2].startswith("_")}
-# For those who write a measure: what `HTest.confidence_interval` asks it for.
-OWN = {"Measure.cell_interval"}
+# What `HTest.confidence_interval` asks of a measure, and of what a result holds.
+OWN = {"Measure.cell_interval", "Evidence.interval"}
 
 
 def test_level_is_a_significance_level(case):

@@ -20,6 +20,7 @@ from caltest.measures import log_loss
 from caltest.plots.calibration_map import places_of_plot
 
 wavy = pytest.mark.filterwarnings("ignore:the latent mean falls")
+far = pytest.mark.filterwarnings("ignore:the evidence lower bound was not at its maximum")
 
 
 def overconfident(K, n, *, seed=0):
@@ -167,6 +168,7 @@ DEGENERATE = {
 @pytest.mark.cases(1)
 @wavy
 @pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning")
+@far
 @pytest.mark.parametrize("case", DEGENERATE)
 def test_degenerate_data_give_a_defined_map(case):
     """Finite probabilities, a finite band, a finite bound."""
@@ -220,6 +222,7 @@ def test_shortest_length_scale_has_a_band_and_predictions():
 
 @pytest.mark.full
 @wavy
+@far
 def test_logits_may_be_huge_or_infinite():
     """The intervals of the kernel follow the range of the logits."""
     logits, _, codes = overconfident(3, 30)
