@@ -116,3 +116,28 @@ def test_size_with_weights_is_that_of_the_level(n):
         rejected.append([outcome.pvalue <= 0.05 for outcome in outcomes])
     size = np.mean(rejected, axis=0)
     assert (np.abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
+
+
+@pytest.mark.full
+def test_default_of_united_cells_keeps_its_level_and_finds_what_that_of_all_cells_finds():
+    """Where it is the only test, more than 16,384 cells are united; beside another they are not."""
+    rng = np.random.default_rng(12)
+    asked = {"label": "y", "probs": "p", "engine": "cells", "n_resamples": 99}
+    united, right, every = [], [], []
+    for seed in range(DATA_SETS):
+        p = rng.beta(0.7, 0.7, 30_000)
+        odds = (p / (1 - p)) ** 0.97
+        calibrated, frame = (
+            pl.DataFrame({"y": rng.random(p.size) < true, "p": p})
+            for true in (p, odds / (1 + odds))
+        )
+        right.append(calibration_test(None, calibrated, **asked, rng=seed).pvalue <= 0.05)
+        found = calibration_test(None, frame, **asked, rng=seed)
+        assert found.parameters["cells"] < 10_000
+        united.append(found.pvalue <= 0.05)
+        both = calibration_test(None, frame, **asked, rng=seed, test=["combined", "ks"])
+        every.append(both[0].pvalue <= 0.05)
+    error = np.sqrt(0.05 * 0.95 / DATA_SETS)
+    assert abs(np.mean(right) - 0.05) <= 3 * error
+    assert 0.2 < np.mean(every) < 0.9  # where a loss would show
+    assert abs(np.mean(united) - np.mean(every)) <= 0.1

@@ -320,7 +320,7 @@ class CombinedCells(Combining, BoundCells):
         said, rows = super().error_in_words(), self.rows
         if rows is None or not (rows.least < rows.most).any():
             return said
-        return f"{said} from {rows.p.size:,} cells, of {self.caution}"
+        return f"{said} from that of {rows.p.size:,} cells, at the mean prediction of each"
 
 
 class OfMeasure(Component):

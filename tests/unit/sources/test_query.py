@@ -254,7 +254,9 @@ def test_default_alone_unites_many_cells_and_says_how_far_it_is_from_theirs():
     beside, _ = ct.test_calibration(None, frame, test=["combined", "ks"], **options)
     assert alone.parameters["cells"] < 10_000 < beside.parameters["cells"]
     said = alone.parameters["error by cells"]
-    error, cells = re.fullmatch(r"at most (\S+) from ([\d,]+) cells, of stat.*", said).groups()
+    error, cells = re.fullmatch(
+        r"at most (\S+) from that of ([\d,]+) cells, at the mean.*", said
+    ).groups()
     assert int(cells.replace(",", "")) == beside.parameters["cells"]
     assert 0 < float(error) < 0.05
     assert alone.statistic == pytest.approx(beside.statistic, rel=0.2)
