@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,16 +13,14 @@ from caltest.htests.asked import Asked, Plan
 from caltest.lenses import Lens
 from caltest.measures.bound import in_words
 from caltest.measures.gap import gap_of_cells, limits_of_groups
-from caltest.measures.of_units import BoundGroups
 from caltest.nulls.base import Draws, Replicates
 from caltest.nulls.cluster import shared_signs
 from caltest.numerics.crossings import GroupTotals, dispersions
 from caltest.numerics.joint import TIES, step_down
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.results import GroupsTest, HTest
-from caltest.results.table import ARRAYS
 from caltest.sources import ManyCells
-from caltest.types import Floats
+from caltest.types import AnyArray, Floats, Hashes
 
 LEAST = 1e-300  # a p-value that is 0, of labels that are impossible
 JOINT = ("exact", "cluster")  # nulls that give all rows of a table the same resamples
@@ -259,7 +257,7 @@ class GroupsCall:
     data_name: str
     notes: tuple[str, ...] = ()
 
-    def disjoint(self, many: ManyCells) -> GroupsTest:
+    def disjoint(self, parts: Iterable[ManyCells], groups: int) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
 
         Groups are independent of each other given the predictions, so that Holm's adjustment of
@@ -274,20 +272,29 @@ class GroupsCall:
         - 0.1 for Fisher's combination of the p-values, valid for independent ones, and small where
           many groups are a little off in whatever the test sees.
 
+        Parameters
+        ----------
+        parts : iterable of ManyCells
+            Some of the groups at a time, in their order.
+        groups : int
+            How many there are.
+
         References
         ----------
         Simes (1986), An improved Bonferroni procedure for multiple tests of significance,
         Biometrika 73; Holm (1979), A simple sequentially rejective multiple test procedure, Scand.
         J. Statist. 6.
         """
-        found, _ = self._result(many)
-        p, drawn = found.pvalues, {"n_resamples": self.asked.n_resamples, "seed": self.asked.seed}
+        drawn = {"n_resamples": self.asked.n_resamples, "seed": self.asked.seed}
+        spread = Dispersion(resample_keys(self.asked.seed, self.asked.n_resamples or 0))
+        found = self._result(map(spread.seen, parts), groups)
+        p = found.pvalues
         fisher_statistic, fisher_p, law = fisher(p)
         simes = min(1.0, float((np.sort(p) * (p.size / np.arange(1, p.size + 1))).min()))
         tests: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
             ("Fisher's X^2", fisher_statistic, fisher_p, f"Fisher's of the p-values, {law}", {}),
             ("Simes' p", simes, simes, "Simes' of the p-values", {}),
-            ("(O - E)^2 / V", *self._spread(many), "numbers of events redrawn", drawn),
+            ("(O - E)^2 / V", spread.observed, spread.pvalue, "numbers of events redrawn", drawn),
         )
         about: dict[str, Any] = {"groups": p.size, "n": found.n}
         every, whole = [], 1.0
@@ -307,77 +314,72 @@ class GroupsCall:
         margins : iterable of ManyCells
             Segments that do not overlap, at a time, of the same columns; all rows are the first.
         """
-        parts, error = [], 0.0
-        for many in margins:
-            found, bound = self._result(many)
-            parts.append(found)
-            error = max(error, bound.error or 0.0)
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(one, name) for one in parts]) for name in ARRAYS
+        found = self._result(margins, overlap=True)
+        least, text = (
+            float(found.adjusted.min()),
+            "the least p-value of a segment, times their number",
+        )
+        about: dict[str, Any] = {"groups": len(found), "n": found.row.n}
+        every = test_of_all(found.row, "adjusted p", least, least, text, **about)
+        return replace(found, together=least, omnibus=(every,))
+
+    def _result(
+        self, parts: Iterable[ManyCells], groups: int = 1, *, overlap: bool = False
+    ) -> GroupsTest:
+        asked, measure = self.asked, self.asked.measures[0][1]
+        most = max(asked.n_resamples or 0, min(AT_LEAST * groups, AT_MOST))
+        draws = {**asked.draws(asked.seed), "n_resamples": most}
+        tested = [self._tested(many, draws) for many in parts]
+        first, notes, nearest = tested[0], list(self.notes), measure.few_rows()
+        arrays = {
+            name: np.concatenate([one.arrays[name] for one in tested]) for name in first.arrays
         }
-        adjusted, _ = adjusted_pvalues(arrays["pvalues"].tolist(), "holm")
-        least = float(adjusted.min())
-        row, cells = parts[0].row, sum(int(str(one.row.parameters["cells"])) for one in parts)
-        counted = {"cells": cells, "error by cells": in_words(error)}
-        text = "the least p-value of a segment, times their number"
-        about: dict[str, Any] = {"groups": adjusted.size, "n": row.n}
-        return replace(
-            parts[0],
-            **arrays | {"adjusted": adjusted},
-            values=tuple(key for one in parts for key in one.values),
-            together=least,
-            omnibus=(test_of_all(row, "adjusted p", least, least, text, **about),),
-            row=replace(row, parameters={**row.parameters, **counted}),
-            overlap=True,
-        )
-
-    def _spread(self, many: ManyCells) -> tuple[float, float]:
-        """Test the dispersion of the numbers of events of the groups: statistic and p-value."""
-        B, seed = self.asked.n_resamples or 0, self.asked.seed
-        varied = many.variance > 0
-        excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
-        observed, groups = float(excess.sum()), row_hashes(np.arange(len(many)))
-        cells, mean = many.cells, many.cells.mean
-        totals = GroupTotals(
-            start=many.start,
-            n=cells.n,
-            expected=cells.expected,
-            mean=many.expected,
-            variance=many.variance,
-            third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
-            fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
-        )
-        redrawn = dispersions(totals, resample_keys(seed, B), groups)
-        return observed, (1 + np.count_nonzero(redrawn >= observed * (1.0 - ROUNDING))) / (1 + B)
-
-    def _result(self, many: ManyCells) -> tuple[GroupsTest, BoundGroups]:
-        asked, lens = self.asked, self.lens
-        key, measure = asked.measures[0]
-        wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
-        draws = {**asked.draws(asked.seed), "n_resamples": wanted}
-        bound = measure.bind_groups(many)
-        pvalues, values = bound.pvalues(**draws), bound.values()
-        cells, notes, nearest = many.cells, list[str](), measure.few_rows()
-        never, surely = cells.most == 0.0, cells.least == 1.0
-        wrong = int(cells.events[never].sum() + (cells.n - cells.events)[surely].sum())
-        if wrong:
+        if wrong := sum(one.impossible for one in tested[: 1 if overlap else None]):
             notes.append(
                 f"{wrong} labels have probability 0: that alone contradicts the predictions"
             )
-        blind = np.count_nonzero(bound.blind)
+        blind = sum(one.blind for one in tested)
         if blind and nearest == measure:
             cannot = "the statistic cannot vary: p = 1, unless a label is impossible"
             notes.append(f"in {blind:,} groups {cannot}")
         elif blind:
-            few = nearest.bind_groups(many.some(bound.blind))
-            values, pvalues = values.copy(), pvalues.copy()
-            pvalues[bound.blind], values[bound.blind] = few.pvalues(**draws), few.values()
             few_rows = f"{blind:,} groups have too few rows"
             notes.append(f"{few_rows}: tested by the {nearest.description}")
+        row = first.row
+        if first.cells:
+            errors = [one.error for one in tested if one.error is not None]
+            worst = max(errors) if len(errors) == len(tested) else None
+            cells = sum(one.cells for one in tested)
+            counted = {"cells": cells, "error by cells": in_words(worst, first.caution)}
+            row = replace(row, parameters={**row.parameters, **counted})
+        adjusted, name = adjusted_pvalues(arrays["pvalues"], asked.correction)  # type: ignore[arg-type]
+        return GroupsTest(
+            **arrays,  # type: ignore[arg-type]
+            correction=None if name == "none" else name,
+            adjusted=adjusted,
+            level=asked.level,
+            notes=tuple(notes),
+            by=first.columns,
+            values=tuple(key for one in tested for key in one.values),
+            library=asked.given.library,
+            row=row,
+            together=1.0,
+            overlap=overlap,
+        )
+
+    def _tested(self, many: ManyCells, draws: Mapping[str, Any]) -> TestedGroups:
+        asked, lens, cells = self.asked, self.lens, many.cells
+        key, measure = asked.measures[0]
+        bound = measure.bind_groups(many)
+        pvalues, values = bound.pvalues(**draws), bound.values()
+        blind, nearest = bound.blind, measure.few_rows()
+        if blind.any() and nearest != measure:
+            few = nearest.bind_groups(many.some(blind))
+            values, pvalues = values.copy(), pvalues.copy()
+            pvalues[blind], values[blind] = few.pvalues(**draws), few.values()
+        never, surely = cells.most == 0.0, cells.least == 1.0
         low, high = limits_of_groups(many)
-        adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
-        counted = {"cells": len(cells), "error by cells": in_words(bound.error, bound.caution)}
-        n, kind = many.n, "confidence" if lens.is_confidence else "event"
+        kind = "confidence" if lens.is_confidence else "event"
         row = HTest(
             test=key,
             method=f"Exact test of calibration: {measure.title}",
@@ -389,36 +391,105 @@ class GroupsCall:
             null="exact",
             alternative="greater",
             null_text=bound.null_text,
-            n=int(n[0]),
+            n=int(many.n[0]),
             m=self.m,
             lens=str(lens),
             claim=lens.claim,
             data_name=self.data_name,
-            parameters={**bound.parameters, **(counted if many.rows is None else {})},
+            parameters=bound.parameters,
             seed=asked.seed,
             level=asked.level,
             size=gap_of_cells(cells.between(*many.start[:2].tolist()), kind, cells.event),
         )
-        found = GroupsTest(
-            correction=None if name == "none" else name,
-            adjusted=adjusted,
-            level=asked.level,
-            notes=(*self.notes, *notes),
-            by=many.columns,
-            values=many.values,
-            sizes=n,
-            events=many.events,
-            predicted=many.expected / n,
-            low=low,
-            high=high,
-            deviation=np.sqrt(many.variance) / n,
-            statistics=values,
-            pvalues=pvalues,
-            library=asked.given.library,
+        arrays = {
+            "sizes": many.n,
+            "events": many.events,
+            "predicted": many.expected / many.n,
+            "low": low,
+            "high": high,
+            "deviation": np.sqrt(many.variance) / many.n,
+            "statistics": values,
+            "pvalues": pvalues,
+        }
+        return TestedGroups(
             row=row,
-            together=1.0,
+            arrays=arrays,
+            columns=many.columns,
+            values=many.values,
+            cells=len(cells) if many.rows is None else 0,
+            error=bound.error,
+            caution=bound.caution,
+            impossible=int(cells.events[never].sum() + (cells.n - cells.events)[surely].sum()),
+            blind=int(np.count_nonzero(blind)),
         )
-        return found, bound
+
+
+class TestedGroups(NamedTuple):
+    """Some of very many groups, tested.
+
+    Attributes
+    ----------
+    row : HTest
+        The test of the first.
+    arrays : Mapping
+        A number a group, by its name in a `GroupsTest`.
+    columns, values : tuple
+        The columns that groups are made of, and what they hold in each.
+    cells : int
+        In how many cells they are counted; 0 where rows are in memory.
+    error, caution : float or None, and str
+        How far statistics may be from those of the rows, or why that is not known.
+    impossible, blind : int
+        Labels of probability 0, and groups in which the statistic cannot vary.
+    """
+
+    row: HTest
+    arrays: Mapping[str, AnyArray]
+    columns: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    cells: int
+    error: float | None
+    caution: str
+    impossible: int
+    blind: int
+
+
+class Dispersion:
+    """The dispersion of the numbers of events of groups, some of which are added at a time.
+
+    Parameters
+    ----------
+    keys : (B,) array
+        Of the resamples.
+    """
+
+    def __init__(self, keys: Hashes) -> None:
+        self.keys, self.groups, self.observed, self.redrawn = keys, 0, 0.0, np.zeros(keys.size)
+
+    def seen(self, many: ManyCells) -> ManyCells:
+        """Add some groups, and return them."""
+        varied = many.variance > 0
+        excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
+        cells, mean = many.cells, many.cells.mean
+        totals = GroupTotals(
+            start=many.start,
+            n=cells.n,
+            expected=cells.expected,
+            mean=many.expected,
+            variance=many.variance,
+            third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
+            fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
+        )
+        groups = row_hashes(np.arange(self.groups, self.groups + len(many)))
+        self.redrawn += dispersions(totals, self.keys, groups)
+        self.observed, self.groups = self.observed + float(excess.sum()), self.groups + len(many)
+        return many
+
+    @property
+    def pvalue(self) -> float:
+        """That of the groups that were added."""
+        extreme = np.count_nonzero(self.redrawn >= self.observed * (1.0 - ROUNDING))
+        return (1 + extreme) / (1 + self.keys.size)
 
 
 def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:

@@ -335,7 +335,8 @@ class RowsInMemory(Answering):
             passes = combine.in_one_pass(groups, asked, events=1, weighted=weighted)
             if passes and not data.has_dependence:
                 many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)
-                result = combine.GroupsCall(asked, lens, data.m, data.source).disjoint(many)
+                call = combine.GroupsCall(asked, lens, data.m, data.source)
+                result = call.disjoint([many], len(many))
                 if asked.progress is not None:
                     asked.progress(len(many), len(many))
                 return result

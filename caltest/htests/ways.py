@@ -243,12 +243,13 @@ def _margins(
     for d in range(depth + 1):
         for some in combinations(range(len(columns)), d):
             own, part = counting.margin(table, some)
-            many = own.many(part, 0).among(columns)
-            sizes |= zip(many.values, many.n.tolist(), strict=True)
-            kept = []
-            for key in many.values:
-                places = [k for k, value in enumerate(key) if value is not None]
-                above = [sizes[(*key[:k], None, *key[k + 1 :])] for k in places]
-                kept.append(not above or min_size <= sizes[key] < min(above))
-            if any(kept):
-                yield many.some(np.array(kept))
+            for groups in own.parts(part):
+                many = groups.among(columns)
+                sizes |= zip(many.values, many.n.tolist(), strict=True)
+                kept = []
+                for key in many.values:
+                    places = [k for k, value in enumerate(key) if value is not None]
+                    above = [sizes[(*key[:k], None, *key[k + 1 :])] for k in places]
+                    kept.append(not above or min_size <= sizes[key] < min(above))
+                if any(kept):
+                    yield many.some(np.array(kept))

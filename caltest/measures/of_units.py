@@ -151,7 +151,7 @@ class BoundGroups:
         """
         units, make = self.units, self.measure.statistic
         two_sided = self.measure.alternative == "two-sided"
-        hashed = row_hashes(np.arange(len(units.cells)))
+        hashed = row_hashes(self.many.before + np.arange(len(units.cells)))
         task = np.searchsorted(units.start[1:], np.arange(0, len(units.cells), CELLS))
         cuts = np.append(np.unique(task), units.start.size - 1)
 

@@ -281,6 +281,8 @@ class ManyCells:
         What these columns hold in each group.
     rows : Predictions or None
         All rows, those of a group next to each other, where they are in memory.
+    before : int
+        How many cells there are of other groups before these.
     """
 
     cells: Cells
@@ -288,6 +290,7 @@ class ManyCells:
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     rows: Predictions | None = None
+    before: int = 0
 
     @classmethod
     def of_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ WRONG = (
 )
 SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
+PART = 1 << 19  # cells of very many groups that are in memory at a time
 ADDING = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 TALLIED = 100  # events of which this process holds all cells: 4 MiB each
 HELD = 1 << 23  # values that are held to count one event after the other: its cells stay near
@@ -261,14 +263,14 @@ class Counting:
         """
         import polars as pl
 
-        is_numbered = len(tables) == 1 and "group" in tables[0].columns  # by a tally
-        columns = [*self.keys, *self.numbers, "group"][: None if is_numbered else -1]
+        by, columns = [f"g{i}" for i in range(len(self.columns.by))], [*self.keys, *self.numbers]
+        if by and len(tables) == 1 and "group" in tables[0].columns:  # by a tally, in order
+            return tables[0].select(*columns, "group")
         table: pl.DataFrame = stacked(tables, columns)
-        by = [f"g{i}" for i in range(len(self.columns.by))]
-        if by and not is_numbered:
+        if by:
             groups = table.select(by).unique().sort(by).with_row_index("group")
             table = table.join(groups, on=by, how="left", nulls_equal=True)
-        elif not by:
+        else:
             table = table.with_columns(pl.lit(0, pl.UInt32).alias("group"))
         return self.in_order(table, repeats=len(tables) > 1)
 
@@ -306,6 +308,8 @@ class Counting:
 
         Returns what is counted then, and its table.
         """
+        import polars as pl
+
         by = tuple(self.columns.by[k] for k in columns)
         if by == self.columns.by:
             return self, table
@@ -314,7 +318,8 @@ class Counting:
         some = table.select(*keys, *self.numbers)
         if not by:
             some = some.with_columns(group=np.zeros(some.height, np.uint32))
-            return own, own.in_order(some, repeats=True)
+            added_up = [own.in_order(one, repeats=True) for one in some.iter_slices(PART)]
+            return own, own.in_order(pl.concat(added_up), repeats=True)
         names = {f"g{old}": f"g{new}" for new, old in enumerate(columns)}
         each = table.select("group", *names).unique("group").rename(names)
         groups = each.drop("group").unique().sort(names.values())
@@ -360,12 +365,25 @@ class Counting:
             cells = self._cells(own, names)
         return ManyCells(cells, start, self.columns.by, tuple(values))
 
+    def parts(self, table: pl.DataFrame) -> Iterator[ManyCells]:
+        """Yield the cells of the first event, of as many groups at a time as have some rows."""
+        changes = 1 + np.flatnonzero(np.diff(table["group"].to_numpy()))
+        cuts = np.searchsorted(changes, np.arange(PART, table.height, PART))
+        cuts = np.unique([0, *changes[cuts[cuts < changes.size]], table.height])
+        before = 0
+        for first, stop in itertools.pairwise(cuts.tolist()):
+            many = replace(self.many(table[first:stop], 0), before=before)
+            before += len(many.cells)
+            if len(many):
+                yield many
+
     def _cells(self, table: pl.DataFrame, names: tuple[str, str]) -> Cells:
         """Turn sums of remainders into those of probabilities."""
         columns = ["place", *SUMS, "least", "most", *(f"b{count}" for count in self.bins)]
         sums = {name: table[name].to_numpy() for name in columns}
         place = sums["place"].astype(np.int64)
-        given = (sums[name] for name in ("n", "r1", "r2", "least", "most"))
+        numbers = (sums[name] for name in ("n", "r1", "r2", "least", "most"))
+        given = (one.astype(np.float64, copy=False) for one in numbers)
         expected, variance, least, most = _moments(place, *given)
         bins = {count: sums[f"b{count}"].astype(np.int64) for count in self.bins}
         rows, events = sums["n"].astype(np.int64), sums["y"].astype(np.int64)

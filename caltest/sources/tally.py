@@ -174,7 +174,7 @@ class SortedTally(Tally):
         keys = [name for name in tables[0].columns if name in ("group", "place") or name[0] == "b"]
         every = pl.concat(tables, how="vertical_relaxed").group_by(keys)
         sums = pl.col("n", "y", "r1", "r2").cast(pl.Int64).sum()
-        return every.agg(sums, pl.col("least").min(), pl.col("most").max())
+        return every.agg(sums, pl.col("least").min(), pl.col("most").max()).sort(keys)
 
     def _counted(self) -> pl.DataFrame:
         """Return the cells of the rows that are held, and let go of these."""
@@ -188,10 +188,11 @@ class SortedTally(Tally):
         group, cell = np.divmod(keys[first], self._cells)
         columns = {"group": group.astype(np.uint32), **self._keys(cell)}
         del keys, order, group, cell  # of the size of the data, each
-        columns["n"] = np.diff(first, append=rests.size).astype(np.float64)
-        columns["y"] = np.add.reduceat(happened, first, dtype=np.float64)
+        columns["n"] = _smallest(np.diff(first, append=rests.size))
+        columns["y"] = _smallest(np.add.reduceat(happened, first, dtype=np.int64))
         for name, power in (("r1", 1), ("r2", 2)):
-            columns[name] = np.add.reduceat(np.floor(rests**power * UNIT + 0.5), first)
+            whole = np.floor(rests**power * UNIT + 0.5).astype(np.int64)
+            columns[name] = _smallest(np.add.reduceat(whole, first))
         columns["least"] = np.minimum.reduceat(rests, first)
         columns["most"] = np.maximum.reduceat(rests, first)
         return pl.DataFrame(columns)
@@ -237,12 +238,16 @@ class WeightTally(Tally):
         columns = self._keys(lines[first, CELL])
         columns["u"] = (lines[first, CLASS].astype(np.int32) - FIRST).astype(np.int16)
         for k, name in enumerate(SUMMED, start=N):
-            own = np.add.reduceat(lines[:, k], first, dtype=np.int64)
-            columns[name] = own.astype(np.min_scalar_type(own.max(initial=0)))
+            columns[name] = _smallest(np.add.reduceat(lines[:, k], first, dtype=np.int64))
         columns |= {"least": low(ends[:, 0], first), "most": high(ends[:, 1], first)}
         for k, name, end in ((LIGHT, "light", low), (HEAVY, "heavy", high)):
             columns[name] = (end(lines[:, k], first) / UNIT).astype(np.float32)
         return pl.DataFrame(columns)
+
+
+def _smallest(counts: Ints) -> AnyArray:
+    """Return whole numbers, none negative, in as few bits as the largest needs."""
+    return counts.astype(np.min_scalar_type(counts.max(initial=0)))
 
 
 @njit()
