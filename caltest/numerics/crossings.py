@@ -22,6 +22,7 @@ NEGLECTED = 1e-4  # of a tail: what may be left out of the recursion, and is add
 FEW = 256  # rows of which nothing is left out
 LEAST = (1e-18, 1e-36)  # probabilities that are left out, in the order they are tried
 SMALLEST = 1e-20  # the same, of the law of a group
+GUIDES = 64  # uniform numbers whose number of events is known before the others are drawn
 
 
 def crossing_tails(start: Ints, n: Ints, expected: Floats, reach: Floats) -> Floats:
@@ -266,6 +267,7 @@ def _law(n: Ints, expected: Floats) -> tuple[int, int, Floats]:
 def _add_dispersions(
     totals: GroupTotals, begin: int, stop: int, keys: Hashes, groups: Hashes, out: Floats
 ) -> None:
+    uniform, guide = np.empty(keys.size), np.empty(GUIDES + 1, np.int64)
     for g in range(begin, stop):
         mean, variance = totals.mean[g], totals.variance[g]
         if variance <= 0.0:
@@ -277,17 +279,21 @@ def _add_dispersions(
         else:
             some = slice(totals.start[g], totals.start[g + 1])
             least, count, upto = _law(totals.n[some], totals.expected[some])
-            middle = min(max(int(mean) - least, 0), count - 1)
             upto[:count] = np.cumsum(upto[:count])
+            k = 0
+            for j in range(GUIDES + 1):  # that of j / GUIDES, from which others are a few steps
+                while k < count - 1 and upto[k] < j / GUIDES:
+                    k += 1
+                guide[j] = k
         for b in range(keys.size):
-            u = (np.float64(hashed(keys[b] + groups[g])) + 0.5) * STEP
+            uniform[b] = (np.float64(hashed(keys[b] + groups[g])) + 0.5) * STEP
+        for b in range(keys.size):
+            u = uniform[b]
             if is_large:
                 x = corrected(normal_quantile(u), skew, peak, skew * skew)
                 excess = math.floor(mean + spread * x + 0.5) - mean
             else:
-                k = middle
-                while k > 0 and upto[k - 1] >= u:
-                    k -= 1
+                k = guide[int(u * GUIDES)]
                 while k < count - 1 and upto[k] < u:
                     k += 1
                 excess = least + k - mean
