@@ -178,6 +178,11 @@ class Plan:
     may_count: bool = False  # rows in cells: no other test is to see the same labels
     among: int = 1  # how many groups or lenses are searched for what is wrong
 
+    @property
+    def where(self) -> str:
+        """The lens, and the group if there are some, in words."""
+        return f"group {self.group!r}, " * (self.group is not None) + f"lens {self.lens}"
+
     def first_defined(self, run: Callable[[Plan], Found], *, weighted: bool) -> tuple[Plan, Found]:
         """Run the plan, or in a group that is too small for it the nearest one that is defined."""
         try:

@@ -108,6 +108,7 @@ class Answering(ABC):
         left_out: list[str] = []
         reason: NotApplicable | None = None  # of one that has weights
         known: set[object] = set()
+        degenerate: dict[tuple[int, int], list[str]] = {}  # texts, by test and their number in it
         answers = zip(plans, self.answers(plans, asked), strict=True)
         for done, (plan, answer) in enumerate(answers, start=1):
             if isinstance(answer, NotApplicable):
@@ -117,18 +118,20 @@ class Answering(ABC):
                 is_optional = is_weightless or (plan.is_one_of_many and has_meaning)
                 if not is_optional or len(left_out) + 1 == len(plans):
                     raise reason or answer from None
-                group = "" if plan.group is None else f"group {plan.group!r}, "
-                where = f"{plan.test} under {group}lens {plan.lens}"
+                where = f"{plan.test} under {plan.where}"
                 left_out.append(f"{where} is left out of the table: {answer}")
-                checks.warn_caller(left_out[-1], DegenerateDataWarning)
             else:
-                for text in answer.outcome.degenerate:
+                for number, text in enumerate(answer.outcome.degenerate):
                     if (key := (plan.group, str(plan.lens), text)) not in known:
-                        checks.warn_caller(text, DegenerateDataWarning)
+                        where = f"{plan.where}: " * plan.is_one_of_many
+                        degenerate.setdefault((plan.number, number), []).append(where + text)
                     known.add(key)
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:
                 asked.progress(done, len(plans))
+        for first, *others in filter(None, (left_out, *degenerate.values())):
+            also = f" (and {len(others)} more: see the notes)" if others else ""
+            checks.warn_caller(first + also, DegenerateDataWarning)
         several = len(asked.measures) * len(asked.lenses) > 1 or self.keys
         if not several and not asked.lenses[0].is_family:
             return rows[0][1]

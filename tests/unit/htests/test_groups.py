@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import combine_pvalues
 
-from caltest import GroupsTest, HTestTable, InvalidInput
+from caltest import DegenerateDataWarning, GroupsTest, HTestTable, InvalidInput
 from caltest import test_calibration as calibration_test
 from caltest.cli.app import run as command
 from caltest.cli.list_ import bundled
@@ -369,3 +369,15 @@ def test_large_group_takes_the_limit(monkeypatch, off):
     exact = bound.pvalues(**asked)
     monkeypatch.setattr("caltest.measures.cumulative.cumulative.LARGE", 1e4)
     assert 1.0 <= bound.pvalues(**asked)[0] / exact[0] <= 1.01
+
+
+def test_many_groups_with_degenerate_data_are_one_warning():
+    """The first is named; the tests of the others say it in their notes."""
+    p = np.tile([0.0, 0.2, 0.4, 0.6], 40)
+    labels, groups = np.tile([0, 1, 0, 1], 40), np.repeat(np.arange(8), 20)
+    with pytest.warns(DegenerateDataWarning) as told:
+        found = calibration_test(p, labels, test="cox", by=groups, n_resamples=9)
+    [one] = [str(one.message) for one in told]
+    assert one.startswith("group 0, lens strong: predictions of 0 and 1 have no log odds")
+    assert one.endswith("(and 7 more: see the notes)")
+    assert all("no log odds" in str(row.notes) for row in found.rows)
