@@ -443,8 +443,10 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
     key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
     given = given + ", sample_weight" * weighted if m else "forecasts"
     what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit({given})", "recalibrate="
-    if command and m:  # the command line fits maps of classes
-        fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
+    own = re.findall(r"(\w+=)([\w.]+)", repr(choice.calibrator)) if command else []
+    if command:
+        options = "".join(f" --set {name}{value.lower()}" for name, value in own)
+        fit = f"caltest calibrate fit FILE --method {key}{options}"
         fit += " --weight COLUMN" * weighted
         what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
     what = "a shift of the log odds" if is_shift else what
@@ -455,8 +457,7 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
             what = f"{side} the intercept by {abs(value):.2f} on the log odds"
     what += " (recalibration in the large)" * is_shift + ": " * bool(what)
     gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
-    # The command has no map of a shift to recalibrate with, and Platt's would test another one.
-    is_tested = not rows and not (command and is_shift)
+    is_tested = not rows and not own  # --recalibrate takes no options
     left = f"; {test} tests what is left of the error" if is_tested else ""
     return (
         f"{what}{fit}{rows}, with as many rows or more that are in neither the training data nor "

@@ -128,6 +128,17 @@ def test_verdict_of_groups_begins_with_all_rows_as_in_python(caltest, tmp_path):
     assert "caltest calibrate fit FILE --method platt --set slope=1" in dict(printed)["helps"]
 
 
+def test_verdict_on_forecasts_names_the_command_that_helps(caltest, tmp_path):
+    """With its options, which --recalibrate of a report does not take."""
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"y": rng.normal(0.4, 1.5, 300), "mu": 0.0, "sd": 1.0})
+    frame.write_csv(path := tmp_path / "t.csv")
+    words = ("verdict", path, "--label", "y", "--mean", "mu", "--scale", "sd", "--format", "json")
+    helps = dict(json.loads(caltest(*words, "--seed", "1").out)["sentences"])["helps"]
+    assert "caltest calibrate fit FILE --method variance-scaling --set offset=true, " in helps
+    assert "tests what is left" not in helps
+
+
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_verdict_says_the_seed_that_was_drawn(caltest, wrong_csv):
     """The sentences have none, and with the seed they come again."""
