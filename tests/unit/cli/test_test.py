@@ -131,7 +131,8 @@ def test_verdict_of_groups_begins_with_all_rows_as_in_python(caltest, tmp_path):
 def test_verdict_on_forecasts_names_the_command_that_helps(caltest, tmp_path):
     """With its options, which --recalibrate of a report does not take."""
     rng = np.random.default_rng(1)
-    frame = pl.DataFrame({"y": rng.normal(0.4, 1.5, 300), "mu": 0.0, "sd": 1.0})
+    mean, error = rng.normal(size=300), rng.normal(0.5, 1.4, 300)
+    frame = pl.DataFrame({"y": mean + error, "mu": mean, "sd": 1.0})
     frame.write_csv(path := tmp_path / "t.csv")
     words = ("verdict", path, "--label", "y", "--mean", "mu", "--scale", "sd", "--format", "json")
     helps = dict(json.loads(caltest(*words, "--seed", "1").out)["sentences"])["helps"]
