@@ -258,7 +258,7 @@ def _beside(file: Path, *, force: bool) -> Path:
     folder = file.parent if is_there and os.access(file.parent, os.W_OK) else Path()
     path = folder / f"{stem if is_there else 'caltest'}_report.html"
     if path.exists() and not force and b'content="caltest ' not in path.read_bytes():
-        rule = f"{str(path)!r}, where the report goes by default, must be none or one of caltest"
+        rule = f"{str(path)!r}, where the report goes by default, must be free or a caltest report"
         raise invalid(rule, "another file", "name a file by -o, or pass --force")
     return path
 
