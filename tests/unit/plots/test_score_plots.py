@@ -54,7 +54,7 @@ def test_bars_of_models_are_their_intervals():
 def test_long_name_of_the_reference_stays_in_the_figure():
     """The line under the axes is broken where it would end outside."""
     data = ct.datasets.generative_model("M1", n=60, m=2, rng=1)
-    models = {"MODEL WITH A NAME IN CAPITALS": data.probs, "b": (data.probs + 0.5) / 2}
+    models = {"MW" * 15: data.probs, "b": (data.probs + 0.5) / 2}
     result = ct.compare_models(models, data.labels, n_resamples=9, reference=next(iter(models)))
     ax = ct.plots.score_differences(result)
     ax.figure.canvas.draw()
