@@ -92,8 +92,8 @@ def _test(
             progress=progress,
         )
         own = {"lens": options.one_or_many(lens), "equivalence": equivalence, **features}
-        own |= {"correction": correction, **tests.asked(None if by else segments)}
-        several = out.is_verdict and by is not None
+        several = out.is_verdict and (by is not None or segments is not None)
+        own |= {"correction": correction, **tests.asked(None if several else segments)}
         results = _all(run, own, **given) if several else [("whole", run(**given, **own))]
     found: Any = results[0][1]
     if out.is_verdict:
@@ -114,8 +114,10 @@ def _test(
 
 
 def _all(run: Any, own: dict[str, Any], *, by: object, segments: object, **given: Any) -> list[Any]:
-    """Test all rows, groups, and segments if there are some, as `caltest.verdict` does."""
-    results = [("whole", run(**given, **own)), ("groups", run(by=by, **given, **own))]
+    """Test all rows, and groups and segments if there are some, as `caltest.verdict` does."""
+    results = [("whole", run(**given, **own))]
+    if by is not None:
+        results.append(("groups", run(by=by, **given, **own)))
     if segments is not None:
         results.append(("segments", run(segments=segments, **given)))
     return results
