@@ -107,8 +107,8 @@ def _test(
     if badge is not None:
         from caltest.results.wording import badge as badge_of
 
-        least = min((one for _, one in results[several:]), key=lambda one: one.pvalue)
-        write_whole(badge, badge_of(least, badge.suffix.lower()[1:]))
+        least = min((one for _, one in results), key=lambda one: one.pvalue)
+        write_whole(badge, badge_of(least, found.pvalue, badge.suffix.lower()[1:]))
     if fail and np.any(found.rejected):
         raise typer.Exit(1)
 

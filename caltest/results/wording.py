@@ -530,11 +530,13 @@ SVG = """\
 """
 
 
-def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, form: str) -> str:
+def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, p: float, form: str) -> str:
     """Return the badge of a result.
 
     Parameters
     ----------
+    p : float
+        That of the answer, adjusted where others were asked beside this one.
     form : {"json", "svg"}
         As JSON that https://shields.io/badges/endpoint-badge reads, or a picture 20 pixels high.
 
@@ -544,10 +546,10 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, form: str) -> 
     >>> import caltest as ct
     >>> from caltest.results.wording import badge
     >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
-    >>> json.loads(badge(result, "json"))["message"]
+    >>> json.loads(badge(result, result.pvalue, "json"))["message"]
     'no evidence against (p = 0.81)'
     """
-    rows, p = result.tests, result.pvalue
+    rows = result.tests
     claim = claim_of(rows[0]) if rows else CALIBRATION
     few = bool(rows) and all(is_too_small(row.size) for row in rows)
     key = answer(p, result.level, claim, few=few)

@@ -114,15 +114,18 @@ def test_rejection_fails_only_on_request(caltest, wrong_csv):
 
 @pytest.mark.parametrize("parts", ["by", "segments"])
 def test_verdict_of_parts_begins_with_all_rows_as_in_python(caltest, tmp_path, parts):
-    """The same sentences, but for what names a command."""
+    """The same sentences, but for what names a command; a badge has the p-value of the answer."""
     rng = np.random.default_rng(1)
     p = rng.uniform(0.1, 0.6, 900)
     frame = pl.DataFrame({"y": (rng.random(900) < p * 0.6).astype(int), "p": p})
     frame = frame.with_columns(g=pl.Series(["a", "b", "c"] * 300))
     frame.write_csv(path := tmp_path / "t.csv")
     words = ("--label", "y", f"--{parts}", "g", "--n-resamples", "99", "--seed", "1")
+    words += ("--badge", tmp_path / "b.json")
     printed = json.loads(caltest("verdict", path, *words, "--format", "json").out)["sentences"]
     asked = package.verdict(frame, label="y", **{parts: "g"}, n_resamples=99, rng=1)
+    badge = json.loads((tmp_path / "b.json").read_text())["message"]
+    assert badge.partition(" (")[2] in asked.headline
     told, said = ({k: v for k, v in one if k != "helps"} for one in (printed, asked.sentences))
     assert told == said
     assert printed[1][1].startswith("P(1) too high: ")
