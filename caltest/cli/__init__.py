@@ -1,6 +1,7 @@
 """The command line, one file per command. No mathematics here."""
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         gc.set_threshold(1_000_000)
         # scikit-learn imports it for one function; it takes longer than all of caltest.
         sys.modules.setdefault("scipy.stats", _Later("scipy.stats"))
+        for name in ("stdout", "stderr"):  # Python has none of a stream that is closed, as by 2>&-
+            setattr(sys, name, getattr(sys, name) or open(os.devnull, "w"))  # noqa: SIM115, PTH123
     try:
         from caltest.cli import app
     except Exception as error:  # noqa: BLE001 - Python would leave with 1, which --fail has

@@ -92,7 +92,12 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(renormalize|from_logits|again)=True": _flagged,
     r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,
     r"\b(tolerance)=([\d.]+)": _flagged,
-    rf"\b(batch_id|classes|truth|design|{TRUTHS})=(?=[, ]|$)": _flagged,
+    r"\b(batch_id|classes|truth|design|probs|mean|scale|members|quantiles|cluster|segments|grades|"
+    rf"recalibrate|tolerance|{TRUTHS})=(?=[,; ]|$)": _flagged,
+    r"; pass one of mean and scale, distribution, .*": "; pass one of these",
+    r"^time and lag must": "--time and --lag must",
+    r"\blag=h-1": "--lag h-1",
+    r"^(probs|by|engine) (has no effect)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
@@ -113,7 +118,8 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
     rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
     r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet|mean|scale|design|"
-    r"memory|restart|plan|rows_per_day|false_alarms_per_year|checks_per_day|n_streams) "
+    r"memory|restart|plan|rows_per_day|false_alarms_per_year|checks_per_day|n_streams|members|"
+    r"quantiles) "
     r"(must|has|is about)": _flagged,
     r"\b(ratio|slope|intercept|coverage|bias|spread)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
@@ -130,7 +136,6 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     ),
     r"; got None for the columns": "; got no p_... and no prob_... among",
     r"^probs must be (a column|one of)": r"--probs must be \1",
-    r"pass probs= with": "pass --probs with",
     r", or load it and use from_frame": "",
     r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
 }

@@ -92,8 +92,8 @@ def _test(
             progress=progress,
         )
         own = {"lens": options.one_or_many(lens), "equivalence": equivalence, **features}
-        own |= {"correction": correction, **tests.asked(None if by else segments)}
-        several = out.is_verdict and by is not None
+        several = out.is_verdict and (by is not None or segments is not None)
+        own |= {"correction": correction, **tests.asked(None if several else segments)}
         results = _all(run, own, **given) if several else [("whole", run(**given, **own))]
     found: Any = results[0][1]
     if out.is_verdict:
@@ -107,15 +107,17 @@ def _test(
     if badge is not None:
         from caltest.results.wording import badge as badge_of
 
-        least = min((one for _, one in results[several:]), key=lambda one: one.pvalue)
-        write_whole(badge, badge_of(least, badge.suffix.lower()[1:]))
+        least = min((one for _, one in results), key=lambda one: one.pvalue)
+        write_whole(badge, badge_of(least, found.pvalue, badge.suffix.lower()[1:]))
     if fail and np.any(found.rejected):
         raise typer.Exit(1)
 
 
 def _all(run: Any, own: dict[str, Any], *, by: object, segments: object, **given: Any) -> list[Any]:
-    """Test all rows, groups, and segments if there are some, as `caltest.verdict` does."""
-    results = [("whole", run(**given, **own)), ("groups", run(by=by, **given, **own))]
+    """Test all rows, and groups and segments if there are some, as `caltest.verdict` does."""
+    results = [("whole", run(**given, **own))]
+    if by is not None:
+        results.append(("groups", run(by=by, **given, **own)))
     if segments is not None:
         results.append(("segments", run(segments=segments, **given)))
     return results
@@ -258,7 +260,7 @@ def _beside(file: Path, *, force: bool) -> Path:
     folder = file.parent if is_there and os.access(file.parent, os.W_OK) else Path()
     path = folder / f"{stem if is_there else 'caltest'}_report.html"
     if path.exists() and not force and b'content="caltest ' not in path.read_bytes():
-        rule = f"{str(path)!r}, where the report goes by default, must be none or one of caltest"
+        rule = f"{str(path)!r}, where the report goes by default, must be free or a caltest report"
         raise invalid(rule, "another file", "name a file by -o, or pass --force")
     return path
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -216,21 +217,28 @@ def name_text(name: object, limit: int = LONGEST_NAME) -> str:
 
 
 def names_text(names: Iterable[object], limit: int = LONGEST_NAME) -> list[str]:
-    """Return names as they can be drawn; those that become equal are numbered.
+    """Return names as they can be drawn; of those that become equal what differs is shown.
+
+    Where that is too long, they are numbered.
 
     Examples
     --------
     >>> names_text(["a class called 1", "a class called 2", "three"], 9)
     ['a cl…ed 1', 'a cl…ed 2', 'three']
     >>> names_text(["the dog we saw", "the cat we saw", "emu"], 9)
-    ['1: t…saw', '2: t…saw', 'emu']
+    ['the dog…', 'the cat…', 'emu']
     """
     whole = [" ".join(str(name).split()) for name in names]
-    cut = [name_text(name, limit) for name in whole]
-    return [
-        name_text(f"{k}: {name}", limit) if len(name) > limit and cut.count(short) > 1 else short
-        for k, (name, short) in enumerate(zip(whole, cut, strict=True), start=1)
-    ]
+    short = {name: name_text(name, limit) for name in whole}
+    cut = list(short.values())
+    same = [name for name in short if len(name) > limit and cut.count(short[name]) > 1]
+    end = len(commonprefix([name[::-1] for name in same]))  # noqa: RUF071, these are letters
+    starts = [max(0, len(name) - end - limit + 2) for name in same]  # what differs comes last
+    own = [f"{'…' * bool(i)}{x[i : i + limit - 2]}…" for x, i in zip(same, starts, strict=True)]
+    if len(set(own)) < len(own):
+        own = [f"{whole.index(name) + 1}: {name}" for name in same]
+    short |= {x: name_text(name, limit) for x, name in zip(same, own, strict=True)}
+    return [short[name] for name in whole]
 
 
 _TIPS: WeakKeyDictionary[Artist, tuple[str, ...]] = WeakKeyDictionary()

@@ -169,7 +169,10 @@ def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
     for test in omnibus:
         own = [test.test if several else None, test.lens if len(lenses) > 1 else None]
         parts.append(["all groups", *own])
-    return [", ".join(base.name_text(one) for one in names if one is not None) for names in parts]
+    words = [[str(one) for one in names if one is not None] for names in parts]
+    each = list(dict.fromkeys(one for names in words for one in names))
+    drawn = dict(zip(each, base.names_text(each), strict=True))
+    return [", ".join(drawn[one] for one in names) for names in words]
 
 
 def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:

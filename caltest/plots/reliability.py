@@ -14,6 +14,7 @@ from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
 from caltest.measures.isotonic.confidence_band import ConfidenceBandCurve
 from caltest.measures.isotonic.corp import CorpBand
+from caltest.monitoring.sheets import rows_in_words
 from caltest.plots import base
 from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
@@ -342,7 +343,7 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
     columns = (found.count, found.mean, y, found.lower, found.upper)
     numbers = zip(*(values.tolist() for values in columns), strict=True)
     texts = [
-        f"{count:,} rows: predicted {100 * mean:.1f} %, observed {100 * share:.1f} % "
+        f"{rows_in_words(count)}: predicted {100 * mean:.1f} %, observed {100 * share:.1f} % "
         f"(if calibrated {100 * low:.1f} to {100 * high:.1f} %)"
         for count, mean, share, low, high in numbers
     ]
@@ -491,7 +492,7 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> None:
             continue
         style: dict[str, Any] = {"fill": True, "color": color, "alpha": 0.7}
         part.stairs(sign * mass / mass.max(), edges, **style)
-        label = f"{names[which]}: {event.counts[which]:,} rows"
+        label = f"{names[which]}: {rows_in_words(event.counts[which])}"
         ax.fill_between([], [], color=color, alpha=0.7, label=label)
     mean = float(event.mass @ event.values / event.mass.sum())
     lines = [(mean, "-", base.BLACK, "mean prediction")]

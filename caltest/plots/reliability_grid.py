@@ -144,8 +144,10 @@ def reliability_grid(
         each = [scale_of(event, scale, zoom=zoom, bins=bins) for event in events]
         low = min(one.low for one in each)
         axes_scale = replace(each[0], low=low, high=max(one.high for one in each))
-    for ax, panel in zip(parts, shown, strict=True):
+    names = base.names_text((panel.name for panel in shown), LONGEST_NAME)
+    for ax, panel, name in zip(parts, shown, names, strict=True):
         _draw(ax, panel, diagram, axes_scale)
+        ax.set_title(name, fontsize=base.SMALL, loc="left")
     if len(panels) > len(shown):
         title = f"{len(shown)} of {len(panels)} diagrams, those with the largest expected"
         canvas.suptitle(f"{title} calibration error", fontsize=base.TEXT, x=0.02, ha="left")
@@ -189,7 +191,6 @@ def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: Scale) -> None:
     found = diagram.bins_of(seen, UNIT)
     above = np.mean(found.frequency - found.mean) > 0
     corner: base.Corner = "lower right" if above else "upper left"
-    ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
     texts = [f"{base.pvalue_text(value)} {test}".rstrip() for value, test in sorted(panel.pvalues)]
     if len(texts) > 2:  # all of them would cover the diagram
         texts = [f"{texts[0]}, least of {len(texts)}"]

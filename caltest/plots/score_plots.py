@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))  # of a point, where its name may stand
 LINES = 7  # of equal scores
+LONGEST_LINE = 56  # letters under differences of scores
 
 
 def mcb_dsc(
@@ -278,7 +279,7 @@ def score_differences(comparison: Comparison, *, ax: Axes | None = None) -> Axes
         marks.append(base.Difference(row.name, d, *ends, text, row.name == selected))
     ax = base.differences(ax, marks, 5.6)
     name = f"{comparison.score}, difference from {base.name_text(reference)}, {bars}"
-    return base.label_axes(ax, name, "")
+    return base.label_axes(ax, textwrap.fill(name, LONGEST_LINE), "")
 
 
 # ---- Demsar's critical-difference diagram of methods over data sets -----------------------------

@@ -479,6 +479,7 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
 
     comma = opened.decimal == ","
     frame = pl.read_csv(_polars(opened), separator=opened.sep, decimal_comma=comma, **options)
+    frame = frame.rename(lambda name: name.replace('""', '"'))  # as Polars reads the fields below
     empty = pl.all_horizontal(pl.all().is_null())
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame
 

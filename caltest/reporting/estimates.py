@@ -154,6 +154,13 @@ def _in_unit(value: float | None, unit: str) -> str:
 
 # ---- Scores with their distribution under calibration, and the parts of the Brier score ---------
 
+OF_DISCRIMINATION = (
+    "definitions: the AUC is the chance that of two rows with different outcomes the one with the "
+    "event has the higher prediction, ties counted as half; its interval has DeLong's variance, "
+    "over clusters where rows depend, and the limits of Newcombe (2006); the Brier skill score is "
+    "1 less the Brier score over that of the observed frequencies; a model may discriminate well "
+    "and not be calibrated"
+)
 OF_CLASSES = (
     "if calibrated: the mean, and the range by the central limit theorem, over labels redrawn from "
     "the probabilities; a calibration error is not 0 for a calibrated model either"
@@ -198,9 +205,8 @@ def _discrimination(
         rows, n = counts[1] if source.m == 2 else counts.min(), float(counts.sum())
         note = f"of {n:,.0f} rows{by} ({100 * rows / n:.1f} %)"
         yield Estimated(name, float(rows), unit="count", note=note)
-    note = "0.5: predictions tell nothing of the outcome, 1: all; their order alone counts"
-    if source.m > 2:
-        note = "mean over pairs of classes (Hand and Till); 0.5: no discrimination, 1: perfect"
+    pairs = "mean over pairs of classes (Hand and Till); " if source.m > 2 else ""
+    note = f"{pairs}0.5: no discrimination, 1: perfect"
     with suppress(NotApplicable):
         area = source.area()
         auc, low, high = area.auc, area.low, area.high
@@ -258,11 +264,7 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
             "Discrimination",
             ("measure", "value", "95 % interval", ""),
             [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination],
-            explained="definitions: the AUC is the chance that of two rows with different outcomes "
-            "the one with the event has the higher prediction, ties counted as half; its interval "
-            "has DeLong's variance, over clusters where rows depend, and the limits of Newcombe "
-            "(2006); the Brier skill score is 1 less the Brier score over that of the observed "
-            "frequencies; a model may discriminate well and not be calibrated",
+            explained=OF_DISCRIMINATION * (len(scores.discrimination) > 1),
         )
     rows: list[Sequence[str]] = []
     for one in scores.scores:

@@ -640,7 +640,7 @@ def describe_data(source: Source, tested: HTestTable | None = None) -> Data:
 def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     yield from source.cautions
     if source.n < FEW_ROWS:
-        yield f"There are {source.n} rows only: even large errors may not be seen."
+        yield f"With as few rows as {source.n} even large errors may not be seen."
     if never := [one.name for one in classes if one.observed == 0]:
         yield f"Classes that were never observed: {_listing(never)}."
     if few := [one.name for one in classes if 0 < one.observed < FEW_EVENTS]:

@@ -443,8 +443,10 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
     key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
     given = given + ", sample_weight" * weighted if m else "forecasts"
     what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit({given})", "recalibrate="
-    if command and m:  # the command line fits maps of classes
-        fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
+    own = re.findall(r"(\w+=)([\w.]+)", repr(choice.calibrator)) if command else []
+    if command:
+        options = "".join(f" --set {name}{value.lower()}" for name, value in own)
+        fit = f"caltest calibrate fit FILE --method {key}{options}"
         fit += " --weight COLUMN" * weighted
         what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
     what = "a shift of the log odds" if is_shift else what
@@ -455,8 +457,7 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
             what = f"{side} the intercept by {abs(value):.2f} on the log odds"
     what += " (recalibration in the large)" * is_shift + ": " * bool(what)
     gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
-    # The command has no map of a shift to recalibrate with, and Platt's would test another one.
-    is_tested = not rows and not (command and is_shift)
+    is_tested = not rows and not own  # --recalibrate takes no options
     left = f"; {test} tests what is left of the error" if is_tested else ""
     return (
         f"{what}{fit}{rows}, with as many rows or more that are in neither the training data nor "
@@ -529,11 +530,13 @@ SVG = """\
 """
 
 
-def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, form: str) -> str:
+def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, p: float, form: str) -> str:
     """Return the badge of a result.
 
     Parameters
     ----------
+    p : float
+        That of the answer, adjusted where others were asked beside this one.
     form : {"json", "svg"}
         As JSON that https://shields.io/badges/endpoint-badge reads, or a picture 20 pixels high.
 
@@ -543,10 +546,10 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest, form: str) -> 
     >>> import caltest as ct
     >>> from caltest.results.wording import badge
     >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
-    >>> json.loads(badge(result, "json"))["message"]
+    >>> json.loads(badge(result, result.pvalue, "json"))["message"]
     'no evidence against (p = 0.81)'
     """
-    rows, p = result.tests, result.pvalue
+    rows = result.tests
     claim = claim_of(rows[0]) if rows else CALIBRATION
     few = bool(rows) and all(is_too_small(row.size) for row in rows)
     key = answer(p, result.level, claim, few=few)

@@ -169,7 +169,7 @@ class Law(ABC):
         NotApplicable
             If the law has neither.
         """
-        reason = f"the logarithmic score needs a density, and {self.title} has none"
+        reason = f"the logarithmic score needs a density: there is none of {self.title}"
         raise NotApplicable(reason, "use the CRPS")
 
     def crps(self, y: Floats) -> Floats:

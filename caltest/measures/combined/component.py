@@ -24,7 +24,8 @@ Sums = Any  # `Summing`, or what else has its functions `of` and `signed`
 
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
-LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable
+LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable,
+EVEN = np.array([0.5])  # and where nothing is
 STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
 WAVES = 8
 RANKS = ("most", "second most", "third most", "fourth most", "fifth most")
@@ -315,16 +316,18 @@ def surprise(source: Source) -> Component:
         return np.log1p(ratio(sums, whole))
 
     def finding() -> Finding:
-        below = source.below(LIMITS)
-        if below is None:
+        below, limits = source.below(LIMITS), LIMITS
+        if below is not None and not below[0].any():  # no outcome is so improbable
+            below, limits = source.below(EVEN), EVEN
+        if below is None or not below[0].any():
             return plain("improbable outcomes", float(value(observed_sums(source, sums))))
         chances, happened, variance = below
         sd = np.sqrt(variance + source.steady)
         j = int(np.argmax(np.abs((happened - chances) / sd)))
         mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
         seen = f"{percent(mean)} expected, {percent(share)} observed"
-        text = f"outcomes with probabilities below {percent(LIMITS[j])}: {seen}"
-        return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
+        text = f"outcomes with probabilities below {percent(limits[j])}: {seen}"
+        return Finding(text, share - mean, f"mean gap of probabilities below {limits[j]:g}")
 
     return Component(source, sums, value, finding)
 

@@ -100,6 +100,14 @@ def test_full_stream_is_bad_input(words, streams, status):
 
 
 @pytest.mark.full
+@pytest.mark.skipif(os.name != "posix", reason="the words are of a shell")
+def test_closed_stderr_is_no_bug():
+    """As a job that closes its standard error has it; Python then has no such stream."""
+    words = ["sh", "-c", 'exec "$0" -m caltest test no.csv --label y 2>&-', sys.executable]
+    assert subprocess.run(words, check=False).returncode == 2
+
+
+@pytest.mark.full
 def test_broken_installation_is_no_rejection(tmp_path):
     """Where a package that caltest needs cannot be imported, the status is 70 too."""
     (tmp_path / "typer.py").write_text("raise ImportError('no typer')")

@@ -200,6 +200,12 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
         ("rows_per_day must be a positive number", "--rows-per-day must be a positive number"),
         ("models must be an integer", "--n-models must be an integer"),
         ("memory has no effect on a monitor", "--memory has no effect on a monitor"),
+        ("time and lag must be given together", "--time and --lag must be given together"),
+        ("probs has no effect with forecasts", "--probs has no effect with forecasts"),
+        ("members must be a column", "--members must be a column"),
+        ("got mean= and members=; pass", "got --mean and --members; pass"),
+        ("cluster= needs the rows", "--cluster needs the rows"),
+        ("leave out segments=", "leave out --segments"),
         ("probs must lie in [0, 1]", "probs must lie in [0, 1]"),
     ],
 )

@@ -120,7 +120,7 @@ def test_rows_of_a_cluster_may_depend(caltest, predictions_csv):
     clustered = ("report", predictions_csv, *SEEDED, "--cluster", "ward", "--test", "ece")
     page = json.loads(caltest(*clustered, "--format", "json").out)
     assert page["answer"]["tests"]["rows"][0]["null"] == "cluster"
-    assert "cluster= needs the rows" in caltest(*clustered, "--engine", "cells").err
+    assert "--cluster needs the rows" in caltest(*clustered, "--engine", "cells").err
 
 
 def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, refused, predictions_csv):

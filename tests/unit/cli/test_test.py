@@ -112,20 +112,36 @@ def test_rejection_fails_only_on_request(caltest, wrong_csv):
     assert failed.err == ""
 
 
-def test_verdict_of_groups_begins_with_all_rows_as_in_python(caltest, tmp_path):
-    """The same sentences, but for what names a command."""
+@pytest.mark.parametrize("parts", ["by", "segments"])
+def test_verdict_of_parts_begins_with_all_rows_as_in_python(caltest, tmp_path, parts):
+    """The same sentences, but for what names a command; a badge has the p-value of the answer."""
     rng = np.random.default_rng(1)
     p = rng.uniform(0.1, 0.6, 900)
     frame = pl.DataFrame({"y": (rng.random(900) < p * 0.6).astype(int), "p": p})
     frame = frame.with_columns(g=pl.Series(["a", "b", "c"] * 300))
     frame.write_csv(path := tmp_path / "t.csv")
-    words = ("--label", "y", "--by", "g", "--n-resamples", "99", "--seed", "1")
+    words = ("--label", "y", f"--{parts}", "g", "--n-resamples", "99", "--seed", "1")
+    words += ("--badge", tmp_path / "b.json")
     printed = json.loads(caltest("verdict", path, *words, "--format", "json").out)["sentences"]
-    asked = package.verdict(frame, label="y", by="g", n_resamples=99, rng=1)
+    asked = package.verdict(frame, label="y", **{parts: "g"}, n_resamples=99, rng=1)
+    badge = json.loads((tmp_path / "b.json").read_text())["message"]
+    assert badge.partition(" (")[2] in asked.headline
     told, said = ({k: v for k, v in one if k != "helps"} for one in (printed, asked.sentences))
     assert told == said
     assert printed[1][1].startswith("P(1) too high: ")
     assert "caltest calibrate fit FILE --method platt --set slope=1" in dict(printed)["helps"]
+
+
+def test_verdict_on_forecasts_names_the_command_that_helps(caltest, tmp_path):
+    """With its options, which --recalibrate of a report does not take."""
+    rng = np.random.default_rng(1)
+    mean, error = rng.normal(size=300), rng.normal(0.5, 1.4, 300)
+    frame = pl.DataFrame({"y": mean + error, "mu": mean, "sd": 1.0})
+    frame.write_csv(path := tmp_path / "t.csv")
+    words = ("verdict", path, "--label", "y", "--mean", "mu", "--scale", "sd", "--format", "json")
+    helps = dict(json.loads(caltest(*words, "--seed", "1").out)["sentences"])["helps"]
+    assert "caltest calibrate fit FILE --method variance-scaling --set offset=true, " in helps
+    assert "tests what is left" not in helps
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")

@@ -77,6 +77,21 @@ def test_name_text_can_be_drawn(name, drawn):
     assert base.name_text(name) == drawn
 
 
+@pytest.mark.parametrize(
+    ("middles", "drawn"),
+    [
+        ("1 12", ["ward of land 1 and all…", "ward of land 12 and al…"]),
+        (f"{'n' * 30}1 {'n' * 30}2", ["…nnnnnnnnnnnnnnnnnnnnn1…", "…nnnnnnnnnnnnnnnnnnnnn2…"]),
+        (f"1{'n' * 30} 2{'n' * 30} 2{'n' * 29}1", ["1: ward of l…t is around"]),
+    ],
+)
+def test_names_that_would_be_equal_show_what_differs(middles, drawn):
+    """Or else are numbered."""
+    found = base.names_text(f"ward of land {one} and all that is around" for one in middles.split())
+    assert found[: len(drawn)] == drawn
+    assert len(set(found)) == len(found)
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.0123, "$p$ = 0.0123"), (1e-9, "$p$ < 1e-04")])
 def test_pvalue_text_is_that_of_the_prints(value, text):
     """A small p-value is a bound, never 0."""

@@ -51,6 +51,17 @@ def test_bars_of_models_are_their_intervals():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["as it is", "cautious"]
 
 
+def test_long_name_of_the_reference_stays_in_the_figure():
+    """The line under the axes is broken where it would end outside."""
+    data = ct.datasets.generative_model("M1", n=60, m=2, rng=1)
+    models = {"MW" * 15: data.probs, "b": (data.probs + 0.5) / 2}
+    result = ct.compare_models(models, data.labels, n_resamples=9, reference=next(iter(models)))
+    ax = ct.plots.score_differences(result)
+    ax.figure.canvas.draw()
+    box, whole = ax.xaxis.label.get_window_extent(), ax.figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+
+
 def test_bars_of_calibrators_are_a_standard_error_each_way():
     """From the uncalibrated model; an infinite difference is left to its number."""
     data = ct.datasets.generative_model("M1", n=80, m=2, rng=1)

@@ -94,6 +94,12 @@ def test_text_is_read_as_it_is_written(tmp_path, name, content, said):
     assert read.groups.tolist() in (["Köln", "Bonn", "Bonn"], ["Koln", "Bonn", "Bonn"])
 
 
+def test_quotes_in_names_of_columns_are_those_of_classes(tmp_path):
+    """A name and a field that hold a quotation mark are written alike, and read alike."""
+    (tmp_path / "t.csv").write_text('y,p_a,"p_""b"""\n"""b""",0.5,0.5\na,0.5,0.5\n')
+    assert Predictions.read(tmp_path / "t.csv", label="y").labels.tolist() == [1, 0]
+
+
 def test_how_a_text_is_read_can_be_forced(tmp_path):
     """Then nothing is told."""
     (tmp_path / "t.csv").write_bytes(TEXT.encode("latin-1"))

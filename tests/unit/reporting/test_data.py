@@ -25,7 +25,7 @@ def test_counts_are_observed_expected_and_predicted():
 @pytest.mark.parametrize(
     ("probs", "labels", "warning"),
     [
-        ([[0.5, 0.5]] * 2, [0, 1], "There are 2 rows only"),
+        ([[0.5, 0.5]] * 2, [0, 1], "With as few rows as 2"),
         ([[0.5, 0.5]] * 2, [0, 1], "All rows have the same predictions"),
         ([[0.4, 0.6], [0.5, 0.5]], [1, 1], "Classes that were never observed: 0."),
         ([[1.0, 0.0], [0.5, 0.5]], [1, 1], "In one row a class of predicted probability 0"),

@@ -172,3 +172,14 @@ def test_very_many_rows_of_several_classes_are_taken_by_chunks():
         unit = 1e5 - 1 if key == "skce" else 1.0  # over the rows, not over the pairs
         spread = unit * np.std(every[key].null_distribution)
         assert row.statistic == pytest.approx(unit * every[key].statistic, 3e-3, 0.3 * spread), key
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [(0.3, "outcomes with probabilities below 50 %: 30 % "), (0.5, "improbable outcomes = 0 ")],
+)
+def test_surprise_says_what_happens_where_no_outcome_is_improbable(p, said):
+    """Not that 0 % of the outcomes are below 10 %, as is expected of such predictions."""
+    found = ct.test_calibration(np.full(20, p), np.arange(20) % 5 < 3, n_resamples=19, rng=1)
+    text = " ".join(str(found).split())
+    assert said in text[text.index("surprise: ") :]
