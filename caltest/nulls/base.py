@@ -27,6 +27,7 @@ BATCH = 64  # resamples a seed; changing it changes every seeded p-value
 LARGEST_BATCH = 16 * BATCH  # of labels redrawn by keys, where rows are few
 SMALL = 1 << 18  # labels of such a batch
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
+SMALLEST = 1e-300  # probability of a score
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
 NOT_A_NUMBER = (
     "the statistic is not a number for these predictions or for redrawn labels",
@@ -202,12 +203,15 @@ class Replicates:
     weights : (B + 1,) array, optional
         The probabilities of the values where they are all that are possible, 0 of the observed one,
         which is among the others; by default all count alike.
+    law : Replicates, optional
+        All values that are possible with their probabilities, where they are known.
     """
 
     values: Floats
     scale: float
     alternative: str
     weights: Floats | None = None
+    law: Replicates | None = None
 
     @property
     def pvalue(self) -> float:
@@ -236,7 +240,12 @@ class Replicates:
         return np.asarray(np.minimum(1.0, 2.0 * np.minimum(upper, lower)))
 
     def scores(self) -> Floats:
-        """Return how far out each value is among all of them, beyond the resolution of ranks."""
+        """Return how far out each value is among all of them, beyond the resolution of ranks.
+
+        Where all that are possible are known, it is -log p.
+        """
+        if self.law is not None:
+            return np.asarray(-np.log(np.maximum(self.law.pvalues(self.values), SMALLEST)))
         return tail_scores(self.values, self.scale, two_sided=self.alternative == "two-sided")
 
 

@@ -168,7 +168,7 @@ def enumerated(
     observed = float(bound.values(bound.observed[np.newaxis])[0])
     return Outcome(
         pvalue=listed.pvalue,
-        replicates=replace(listed, values=values, weights=None),
+        replicates=replace(listed, values=values, weights=None, law=listed),
         **base.described(measure, bound, observed) | more,
     )
 

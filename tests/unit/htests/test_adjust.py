@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from caltest import test_calibration as calibration_test
 from caltest.checks.options import CORRECTIONS
 from caltest.htests.combine import adjusted_pvalues
 
@@ -39,3 +40,15 @@ def test_adjusted_pvalues_of_none_are_the_pvalues():
     adjusted, name = adjusted_pvalues(PVALUES, None)
     assert adjusted.tolist() == PVALUES
     assert name == "none"
+
+
+def test_groups_whose_label_vectors_are_listed_are_adjusted_by_their_law():
+    """The joint adjustment is then no larger than Sidak's, up to the error of 999 resamples."""
+    rng = np.random.default_rng(5)
+    p, groups = rng.beta(0.7, 0.7, 200), np.repeat(np.arange(40), 5)
+    labels = rng.random(200) < p
+    p[35:40], labels[35:40] = [0.05, 0.1, 0.08, 0.2, 0.3], [1, 1, 1, 1, 0]
+    found = calibration_test(p, labels.astype(int), test="ks", by=groups, rng=3)
+    least = found.rows[7].pvalue
+    assert least == pytest.approx(0.05 * 0.1 * 0.08 * 0.2)
+    assert found.adjusted[7] <= 1 - (1 - least) ** 40 + 3 * np.sqrt(40 * least / 999)
