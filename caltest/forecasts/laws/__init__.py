@@ -26,8 +26,8 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
     Parameters
     ----------
     n : int, optional
-        Number of rows, for a distribution whose parameters are numbers, and for `cdf`.
-    mean, scale : array_like, shape (n,)
+        Number of rows, for parameters that are numbers, and for `cdf`.
+    mean, scale : array_like, shape (n,), or float
         Means and standard deviations of Gaussians.
     distribution : frozen distribution of scipy.stats, or Law
         Parameters are numbers or (n,) arrays.
@@ -51,7 +51,7 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
         If none or several families are given, a part is missing, or a value is invalid.
     """
     families: dict[tuple[str, ...], Callable[..., Law]] = {
-        ("mean", "scale"): NormalLaw,
+        ("mean", "scale"): lambda mean, scale: NormalLaw(mean, scale, n),
         ("distribution",): lambda distribution: _of_distribution(distribution, n),
         ("members",): Members,
         ("levels", "quantiles"): Quantiles,

@@ -52,6 +52,8 @@ DISCRETE = {
 OTHER = {
     "gumbel": stats.gumbel_r(MEAN, SCALE),
     "extreme": stats.genextreme(0.1 * SCALE, MEAN, SCALE),
+    "pearson3": stats.pearson3(-SCALE, MEAN, SCALE),  # of which SciPy loses far quantiles
+    "F": stats.f(5, 12, MEAN, SCALE),
 }
 LAWS = {
     **{name: Frozen(law) for name, law in {**CLOSED, **DISCRETE, **OTHER}.items()},
@@ -179,6 +181,20 @@ def test_new_distributions_of_scipy_are_read():
     new, old = Frozen(stats.Uniform(a=MEAN, b=MEAN + SCALE)), LAWS["uniform"]
     np.testing.assert_allclose(new.crps(Y), old.crps(Y), rtol=1e-9)
     np.testing.assert_allclose(new.taken(np.array([2])).sd, SCALE[2] / np.sqrt(12))
+    assert law_of(distribution=stats.Logistic(), n=2).mean.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "law", [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), "Binomial"], ids=str
+)
+def test_counts_have_steps_at_whole_numbers_alone(law):
+    """Between these SciPy's own functions are NaN, or rise."""
+    if law == "Binomial":
+        law = getattr(stats, law, lambda **given: stats.binom(*given.values()))(n=5, p=0.3)
+    y = np.array([3.0, 4.0, 4.5, -2.0])
+    below, up_to = Frozen(law, 4).pit_ends(y)
+    np.testing.assert_allclose(up_to, law.cdf(np.floor(y)))
+    np.testing.assert_allclose(below, law.cdf(np.ceil(y) - 1))
 
 
 def test_a_law_without_a_mean_has_no_crps():
@@ -207,9 +223,9 @@ def test_counts_in_rows_are_the_same_compiled(monkeypatch):
 
 
 def test_law_of_reads_tables_and_single_numbers():
-    for given in (MEAN.tolist(), pd.Series(MEAN), pl.Series(MEAN), MEAN[:, None]):
+    for given in (MEAN.tolist(), pd.Series(MEAN), pl.Series(MEAN), MEAN[:, None], np.float32(2)):
         law = law_of(mean=given, scale=2.0, n=N)
-        np.testing.assert_array_equal(law.mean, MEAN)
+        np.testing.assert_array_equal(law.mean, 2.0 if np.ndim(given) == 0 else MEAN)
     frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4]})
     assert law_of(members=frame).title == "ensemble of 2 members"
     assert law_of(levels=[0.1, 0.9], quantiles=pl.from_pandas(frame)).n == 2
@@ -279,13 +295,21 @@ ILLEGAL = {
     "edges must be one more than the bins": {"edges": [0, 1], "probs": [[0.5, 0.5]]},
     "edges must increase": {"edges": [0, 0, 1], "probs": [[0.5, 0.5]]},
     "cdf must rise from 0 to 1": {"cdf": lambda y: special.ndtr(-y), "n": 3},
+    "cdf must rise from 0 to 1; got 0.5 at row 0": {"cdf": lambda y: np.full(y.shape, 0.5), "n": 3},
+    "quantile must be the inverse of cdf": {
+        "cdf": special.ndtr,
+        "quantile": lambda u: -special.ndtri(u),
+        "n": 3,
+    },
+    "got abs(StandardNormal()); pass": {"distribution": abs(stats.Normal()), "n": 3},
     "cdf must return probabilities; got 15.865525 at row 0": {
         "cdf": lambda y: 100 * special.ndtr(y),
         "n": 3,
     },
     "distribution must be a frozen distribution": {"distribution": stats.norm},
     "the shapes of t must be in their domain": {"distribution": stats.t([-1.0, 2.0])},
-    "got 2 for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
+    "shape (2,) for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
+    "got 2 for 3 rows": {"members": [[0], [1]], "n": 3},
 }
 
 
