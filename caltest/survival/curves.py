@@ -176,5 +176,5 @@ def _pearson(
         lens="strong",
         claim="the predicted probabilities of surviving longer are uniform",
         data_name="arrays",
-        level=level,
+        level=None if level is None else checks.check_level(level),
     )
