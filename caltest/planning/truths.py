@@ -314,7 +314,9 @@ class ForecastDistribution:
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Forecasts:
         """Return n rows with outcomes of the truth."""
         rows = self._rows(rng, n)
-        return rows.redrawn_at(truth.of(rng.normal(size=n), rows))
+        u = truth.of(rng.normal(size=n), rows)[:, None]
+        within = rng.spawn(1)[0].random(u.shape)
+        return rows.redrawn_at(rows.law.pit_at(u, within)[:, 0])
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
         """Compute how far outcomes are from what is predicted, by simulation."""

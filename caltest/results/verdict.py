@@ -395,7 +395,8 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     kept = width if bound.order is None else bound.order.size
     if seen.label_probs is None:
         uniform = rng.random((count, kept), dtype=np.float32)
-        return tuple(_of_forecasts(seen, bound, uniform, found_in))
+        within = rng.random(uniform.shape) if seen.law.has_atoms else uniform
+        return tuple(_of_forecasts(seen, bound, uniform, within, found_in))
     if counted is None:
         probs = seen.probs if bound.order is None else seen.probs[bound.order]
         draw = _labels_of(probs, rng.random((count, kept), dtype=np.float32))
@@ -459,10 +460,12 @@ def _moved(probs: Floats, slope: float, shift: Floats | float = 0.0) -> Floats:
     return softmax(np.log(np.maximum(probs, LEAST_PROB)), slope, shift)
 
 
-def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Iterator[Detectable]:
+def _of_forecasts(
+    seen: Any, bound: Any, uniform: Singles, within: Any, found_in: Any
+) -> Iterator[Detectable]:
     """Yield the smallest factor of the spread, and the smallest shift, that are found.
 
-    See `moved`.
+    See `moved`; of what a law leaves open of the PIT are the numbers `within`.
     """
     from scipy.special import ndtri  # loads SciPy
 
@@ -470,11 +473,12 @@ def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Ite
 
     z = ndtri(np.clip(uniform.astype(np.float64), SHORT, 1.0 - SHORT))
     step = max(1, AT_ONCE // seen.n)
-    parts = [z[start : start + step] for start in range(0, len(z), step)]
+    parts = [(z[k : k + step], within[k : k + step].T) for k in range(0, len(z), step)]
 
     def power(s: float, b: float) -> float:
-        shares = [found_in(bound.drawn(moved(part, s, b))) for part in parts]
-        return float(np.average(shares, weights=[len(part) for part in parts]))
+        pits = (seen.law.pit_at(moved(part, s, b).T, v).T for part, v in parts)
+        shares = [found_in(bound.drawn(pit)) for pit in pits]
+        return float(np.average(shares, weights=[len(part) for part, _ in parts]))
 
     spread = _smallest(lambda s: power(s, 0.0), 1.0, 20.0)
     if spread is not None:

@@ -98,6 +98,13 @@ class Law(ABC):
         at = self.cdf(y)
         return (self.cdf_left(y) if self.has_atoms else at), at
 
+    def pit_at(self, u: Floats, v: Floats) -> Floats:
+        """Return the PIT of outcomes at probabilities u, (n, K), within steps by uniform v."""
+        if not self.has_atoms:
+            return u
+        low, high = self.pit_ends(self.quantile(u))
+        return low + v * (high - low)
+
     def held(self, y: Floats) -> Floats:
         """Return outcomes as far as the law tells them apart; to be asked before all else.
 

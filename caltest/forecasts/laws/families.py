@@ -78,7 +78,8 @@ class NormalLaw(Law):
         return np.asarray(special.ndtr(self.standard(y)))
 
     def quantile(self, u: Floats) -> Floats:
-        return np.asarray(by_row(self.mean, u) + by_row(self.sd, u) * special.ndtri(u))
+        z = special.ndtri(u[:1] if u.strides[0] == 0 else u)  # all rows have the same levels
+        return np.asarray(by_row(self.mean, u) + by_row(self.sd, u) * z)
 
     def upper_quantile(self, v: Floats) -> Floats:
         return np.asarray(by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v))

@@ -175,6 +175,11 @@ class Quantiles(Knots):
         below, up_to = (row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
+    def pit_at(self, u: Floats, v: Floats) -> Floats:
+        up_to = np.searchsorted(self.given, u, side="right") + 1
+        low, high = self.ends[up_to - 1], self.ends[up_to]
+        return np.asarray(low + v * (high - low))
+
     def suspect(self, y: Floats) -> None:
         equal = int((self.values == y[:, None]).any(axis=1).sum())
         if equal >= max(suspicions.FEWEST, self.n / 20):
@@ -279,6 +284,14 @@ class Members(Knots):
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         M = self.size
         return self.cdf_left(y) * M / (M + 1), (self.cdf(y) * M + 1) / (M + 1)
+
+    def pit_at(self, u: Floats, v: Floats) -> Floats:
+        """Take the members as a sample of a law with the probabilities u: Bin(M, u) are below."""
+        below = np.ceil(np.nan_to_num(special.bdtrik(v, self.size, u))).clip(0, self.size)
+        first = np.where(below > 0, special.bdtr(below - 1, self.size, u), 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            within = (v - first) / (special.bdtr(below, self.size, u) - first)
+        return np.asarray((below + np.nan_to_num(within).clip(0.0, 1.0)) / (self.size + 1))
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         rank = min(max(round(level * (self.size + 1)), 1), self.size)

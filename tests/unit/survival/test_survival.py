@@ -365,6 +365,7 @@ def test_messages_name_what_the_caller_passed():
             test([0.2, 1.4], [1, 0])
         with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got 5"):
             test([0.2, 0.4], [1, 0], level=5)
+        assert "are expected in each bin" in str(test([0.2, 0.4], [1, 0]))
         with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
             test([0.2, 0.4], [1])
         with pytest.raises(InvalidInput, match="survival must have one dimension"):
