@@ -207,7 +207,12 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
         usual["class-wise ECE"] = measures.classwise_ece
     functions = usual | dict(others)
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
-        return {name: float(function(predictions)) for name, function in functions.items()}
+        found = {name: function(predictions) for name, function in functions.items()}
+    for name, value in found.items():
+        if np.ndim(value) or not isinstance(value, (int, float, np.number)):
+            rule = f"the function {name!r} of measures must return a number"
+            raise invalid(rule, shown(value), "let it return a float")
+    return {name: float(value) for name, value in found.items()}
 
 
 def _coverage(forecasts: Forecasts) -> float:

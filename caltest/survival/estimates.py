@@ -101,8 +101,8 @@ def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0
     if not 0.0 < value < 1.0:
         mass = survival.mass[survival.censoring.weights > 0]
         size = np.square(mass.sum()) / (mass @ mass)
-        low, high = rate_limits(value * size, size, (1.0 - confidence) / 2.0)
-        return Estimate(value, float(low), float(high))
+        ends = rate_limits(value * size, size, (1.0 - confidence) / 2.0)
+        return Estimate(value, *map(float, ends))
     reach = z * error / ((1.0 - value) * -math.log1p(-value))
     low, high = (-math.expm1(math.log1p(-value) * math.exp(x)) for x in (-reach, reach))
     return Estimate(value, low, high)
@@ -336,7 +336,7 @@ def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
 
 def _of_clusters(values: Floats, survival: SurvivalPredictions) -> Floats:
     """Sum values (n, ...) over the rows of each cluster."""
-    place = np.unique(survival.clusters, return_inverse=True)[1]
+    place = np.unique(np.asarray(survival.clusters), return_inverse=True)[1]
     sums = np.zeros((int(place.max()) + 1, *values.shape[1:]))
     np.add.at(sums, place, values)
     return sums

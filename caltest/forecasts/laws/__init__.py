@@ -117,10 +117,10 @@ def law_of_model(model: Any, X: object) -> tuple[Law, str]:
     if isinstance(model, type):
         remedy = f"fit one, {model.__name__}(...).fit(X, y), on other data"
         raise invalid("model must be a fitted model", f"the class {model.__name__}", remedy)
-    if isinstance(model, Mapping | list | tuple):
-        return _of_quantile_models(model, X)
     source, last = describe(model), _last(model)
     try:
+        if isinstance(model, Mapping | list | tuple):
+            return _of_quantile_models(model, X)
         if hasattr(model, "pred_dist"):
             return _of_answer(model.pred_dist(X)), source
         if type(getattr(model, "model", None)).__module__.startswith("statsmodels."):

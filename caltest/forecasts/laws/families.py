@@ -119,7 +119,8 @@ class Frozen(Law):
     by_row = ("parameters",)
 
     def __init__(self, distribution: Any, n: int | None = None) -> None:
-        kind, named = type(distribution), getattr(distribution, "_original_parameters", None)
+        kind: Any = type(distribution)
+        named: Any = getattr(distribution, "_original_parameters", None)
         self._is_new = False
         with suppress(TypeError):  # one that was made of another is more than its parameters
             self._is_new = bool(kind(**named))
@@ -285,10 +286,11 @@ class Mixture(Law):
 
     def __init__(self, weights: object, components: Sequence[Law]) -> None:
         self.components = tuple(components)
-        sizes = {each.n for each in self.components}
-        if len(sizes) != 1:
+        sizes = {getattr(each, "n", None) for each in self.components}
+        if len(sizes) != 1 or None in sizes:
             rule = "components must be laws of the same number of rows"
-            raise invalid(rule, shown(sorted(sizes)), "pass one or more, of the same rows")
+            got = shown(components if None in sizes else sorted(sizes))
+            raise invalid(rule, got, "pass NormalLaw(mean, scale), for example")
         self.n = sizes.pop()
         self.weights = read(weights, "weights", self.n, ndim=2)
         if self.weights.shape[1] != len(self.components):

@@ -211,6 +211,20 @@ def test_quantiles_hold_outcomes_from_beyond_the_outer_ones():
     np.testing.assert_allclose(law.pit_ends(y), [[0, 0.1, 0.1], [0.1, 0.9, 0.9]])
 
 
+@pytest.mark.parametrize("law", [Members(np.zeros((3, 4))), LAWS["poisson"], LAWS["quantiles"]])
+def test_pit_of_levels_is_what_the_law_tells_of_them(law):
+    """Uniform of uniform levels; of one level within its step, of members by their number below."""
+    u, v = np.random.default_rng(7).random((2, law.n, 20_000))
+    assert stats.kstest(law.pit_at(u, v).ravel(), "uniform").pvalue > 1e-3
+    pit = law.pit_at(np.full(v.shape, 0.35), v)
+    if isinstance(law, Members):
+        below = np.bincount((pit * 5).astype(int).ravel(), minlength=5) / pit.size
+        np.testing.assert_allclose(below, stats.binom(4, 0.35).pmf(np.arange(5)), atol=0.01)
+    else:
+        low, high = law.pit_ends(law.quantile(np.full(law.n, 0.35)))
+        np.testing.assert_allclose([pit.min(axis=1), pit.max(axis=1)], [low, high], atol=1e-3)
+
+
 def test_counts_in_rows_are_the_same_compiled(monkeypatch):
     points, y = (
         np.sort(RNG.integers(0, 9, (40, 7)).astype(float)),
@@ -311,6 +325,12 @@ ILLEGAL = {
     "shape (2,) for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
     "got 2 for 3 rows": {"members": [[0], [1]], "n": 3},
 }
+
+
+@pytest.mark.parametrize("components", [[stats.norm(0, 1)], [], [NormalLaw([0, 1], 1), LAWS["t"]]])
+def test_components_of_a_mixture_are_laws_of_the_same_rows(components):
+    with pytest.raises(InvalidInput, match="components must be laws of the same number of rows"):
+        Mixture(np.ones(len(components)), components)
 
 
 def test_bad_input_gets_one_clear_error(case):
