@@ -25,6 +25,7 @@ GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked
 MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
 CLOSE = 1e-3  # of levels, an inverse that a caller has
+NEAR = 1e-9  # of the range of a law, within which a step is found
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 
@@ -286,7 +287,7 @@ class Mixture(Law):
 
     def __init__(self, weights: object, components: Sequence[Law]) -> None:
         self.components = tuple(components)
-        sizes = {getattr(each, "n", None) for each in self.components}
+        sizes: set[Any] = {getattr(each, "n", None) for each in self.components}
         if len(sizes) != 1 or None in sizes:
             rule = "components must be laws of the same number of rows"
             got = shown(components if None in sizes else sorted(sizes))
@@ -481,10 +482,29 @@ class Cdf(Law):
         # Quantiles are searched for; that of a continuous law takes none: E|Y - y| is twice the
         # integral of F up to y, less y - m.
         if self.has_atoms:
-            return super().distance(y)
+            return self._steps.distance(y)
         last = np.maximum(base.row_counts(self._panels[0], y, equal=True) - 1, 0)
         start, up_to = (base.picked(each, last) for each in self._panels)
         return 2 * (up_to + self._integral(start, y)) - y + by_row(self.mean, y)
+
+    @cached_property
+    def _steps(self) -> Law:
+        """The same law as linear between many quantiles, at each of which it may have a step."""
+        from caltest.forecasts.laws.numbers import FINE, Knots
+
+        points = self.quantile(np.broadcast_to(FINE, (self.n, FINE.size)))
+        before = points - NEAR * np.ptp(points, axis=1, keepdims=True)
+        knots = np.sort(np.hstack([before, points]), axis=1)
+        levels = self.cdf(knots)
+        levels[:, 0], levels[:, -1] = 0.0, 1.0
+        return Knots(knots, levels)
+
+    @cached_property
+    def half_difference(self) -> Floats:
+        return self._steps.half_difference if self.has_atoms else super().half_difference
+
+    def nodes(self) -> tuple[Floats, Floats]:
+        return self._steps.nodes() if self.has_atoms else super().nodes()
 
     def support(self) -> tuple[Floats, Floats]:
         return self._ends
@@ -639,8 +659,8 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
         upper = np.where(f1 >= 0, x1, x2)
         answer = np.where(going, upper, answer)
         width = np.abs(x2 - x1)
-        least = 2.0 * EPS * np.abs(upper)
-        going &= (width > 2.0 * least) & (np.abs(f1 - f2) > 4.0 * EPS * u)
+        least = np.spacing(np.abs(upper))
+        going &= (width > least) & (np.abs(f1 - f2) > 4.0 * EPS * u)
         with np.errstate(all="ignore"):
             xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
             bent = f1 / (f2 - f1) * f3 / (f2 - f3)

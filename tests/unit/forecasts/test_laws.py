@@ -68,6 +68,7 @@ LAWS = {
     "histogram": Histogram([-2.0, 0.0, 0.5, 4.0], RNG.dirichlet(np.ones(3), N)),
     "members": Members(np.round(RNG.normal(size=(N, 8)), 1)),
     "cdf": Cdf(lambda y: stats.norm.cdf(y, MEAN, SCALE), N),
+    "cdf of counts": Cdf(stats.binom(20, 0.3 + MEAN / 9, 5).cdf, N),
 }
 
 
