@@ -209,9 +209,8 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
         found = {name: function(predictions) for name, function in functions.items()}
     for name, value in found.items():
-        if np.ndim(value) or not isinstance(value, (int, float, np.number)):
-            rule = f"the function {name!r} of measures must return a number"
-            raise invalid(rule, shown(value), "let it return a float")
+        if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fiub":
+            raise invalid(f"measures[{name!r}] must return a number", shown(value), "use float()")
     return {name: float(value) for name, value in found.items()}
 
 

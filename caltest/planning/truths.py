@@ -315,8 +315,7 @@ class ForecastDistribution:
         """Return n rows with outcomes of the truth."""
         rows = self._rows(rng, n)
         u = truth.of(rng.normal(size=n), rows)[:, None]
-        within = rng.spawn(1)[0].random(u.shape)
-        return rows.redrawn_at(rows.law.pit_at(u, within)[:, 0])
+        return rows.redrawn_at(rows.law.pit_at(u, rng.spawn(1)[0].random(u.shape))[:, 0])
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
         """Compute how far outcomes are from what is predicted, by simulation."""

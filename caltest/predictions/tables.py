@@ -272,11 +272,10 @@ def choose_forecasts(
         elif not isinstance(quantiles, Mapping) or not quantiles:
             rule = "quantiles must be the prefix of columns, or columns by their levels"
             raise invalid(rule, shown(quantiles), "pass quantiles={0.05: 'column', ...}")
-        order = np.argsort(checks.as_numbers([*quantiles], "levels"))
-        ordered = [[*quantiles.items()][k] for k in order]
-        found["levels"] = [level for level, _ in ordered]
-        values = [column_or_values(table, named, "quantiles") for _, named in ordered]
-        found["quantiles"] = np.column_stack([checks.as_numbers(x, "quantiles") for x in values])
+        values = [column_or_values(table, x, "quantiles") for x in quantiles.values()]
+        stacked = np.column_stack([checks.as_numbers(x, "quantiles") for x in values])
+        order = np.argsort(levels := checks.as_numbers([*quantiles], "levels"))
+        found |= {"levels": levels[order], "quantiles": stacked[:, order]}
     return found | {name: groups_of(table, values, name) for name, values in rows.items()}
 
 

@@ -394,9 +394,8 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
 
     kept = width if bound.order is None else bound.order.size
     if seen.label_probs is None:
-        uniform = rng.random((count, kept), dtype=np.float32)
-        within = rng.random(uniform.shape) if seen.law.has_atoms else uniform
-        return tuple(_of_forecasts(seen, bound, uniform, within, found_in))
+        uniform = rng.random((1 + seen.law.has_atoms, count, kept), dtype=np.float32)
+        return tuple(_of_forecasts(seen, bound, uniform, found_in))
     if counted is None:
         probs = seen.probs if bound.order is None else seen.probs[bound.order]
         draw = _labels_of(probs, rng.random((count, kept), dtype=np.float32))
@@ -460,18 +459,16 @@ def _moved(probs: Floats, slope: float, shift: Floats | float = 0.0) -> Floats:
     return softmax(np.log(np.maximum(probs, LEAST_PROB)), slope, shift)
 
 
-def _of_forecasts(
-    seen: Any, bound: Any, uniform: Singles, within: Any, found_in: Any
-) -> Iterator[Detectable]:
+def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Iterator[Detectable]:
     """Yield the smallest factor of the spread, and the smallest shift, that are found.
 
-    See `moved`; of what a law leaves open of the PIT are the numbers `within`.
+    See `moved`; of what laws with steps leave open of the PIT are the last of the numbers.
     """
     from scipy.special import ndtri  # loads SciPy
 
     from caltest.forecasts.container import moved
 
-    z = ndtri(np.clip(uniform.astype(np.float64), SHORT, 1.0 - SHORT))
+    z, within = ndtri(np.clip(uniform[0].astype(np.float64), SHORT, 1.0 - SHORT)), uniform[-1]
     step = max(1, AT_ONCE // seen.n)
     parts = [(z[k : k + step], within[k : k + step].T) for k in range(0, len(z), step)]
 

@@ -102,7 +102,7 @@ class Law(ABC):
         """Return the PIT of outcomes at probabilities u, (n, K), within steps by uniform v."""
         if not self.has_atoms:
             return u
-        low, high = self.pit_ends(self.quantile(u))
+        low, high = self.pit_ends(self.redrawn(u, u)[0])
         return low + v * (high - low)
 
     def held(self, y: Floats) -> Floats:
@@ -230,21 +230,17 @@ class Law(ABC):
     @cached_property
     def half_difference(self) -> Floats:
         """E|Y - Y'| / 2 of independent outcomes, (n,): the integral of (2 u - 1) (q(u) - m)."""
-        factor, weight = tail_nodes()
-        points = self._tails(0.5 * factor)
-        signed = 0.5 * weight * (1.0 - factor)
-        return row_sums(np.hstack([-signed, signed]) * (points - self.mean[:, None]))
+        points, weight = self.nodes()
+        lower = 0.5 * tail_nodes()[0]
+        signs = np.concatenate([2.0 * lower - 1.0, 1.0 - 2.0 * lower])
+        return row_sums(weight * signs * (points - self.mean[:, None]))
 
     def nodes(self) -> tuple[Floats, Floats]:
         """Return points and weights, (n, Q) each, by which expectations are taken."""
         factor, weight = tail_nodes()
-        points = self._tails(0.5 * factor)
+        u = np.broadcast_to(0.5 * factor, (self.n, factor.size))
+        points = np.hstack([self.quantile(u), self.upper_quantile(u)])
         return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
-
-    def _tails(self, v: Floats) -> Floats:
-        """Return the quantiles of v (Q,), and those of 1 - v, (n, 2 Q)."""
-        u = np.broadcast_to(v, (self.n, v.size))
-        return np.hstack([self.quantile(u), self.upper_quantile(u)])
 
     def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
         """Return the means of the `harmonics` of step * (Y - middle), (2 count, n)."""

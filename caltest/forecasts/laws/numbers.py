@@ -175,11 +175,6 @@ class Quantiles(Knots):
         below, up_to = (row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
-    def pit_at(self, u: Floats, v: Floats) -> Floats:
-        up_to = np.searchsorted(self.given, u, side="right") + 1
-        low, high = self.ends[up_to - 1], self.ends[up_to]
-        return np.asarray(low + v * (high - low))
-
     def suspect(self, y: Floats) -> None:
         equal = int((self.values == y[:, None]).any(axis=1).sum())
         if equal >= max(suspicions.FEWEST, self.n / 20):
@@ -195,7 +190,7 @@ class Quantiles(Knots):
         return self.quantile(u)
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
-        beyond = np.nextafter(self.values[:, -1], np.inf)
+        beyond = by_row(np.nextafter(self.values[:, -1], np.inf), u)
         return np.where(u > self.given[-1], beyond, self.quantile(u)), self
 
     def crps_at(self, y: Floats, u: Floats) -> Floats:

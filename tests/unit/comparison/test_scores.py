@@ -44,7 +44,7 @@ def test_what_is_no_score_is_refused():
     with pytest.raises(NotApplicable, match="use lens='confidence'"):
         reported(data, {"Kuiper": measures.kuiper_error})
     for value in (None, data.probs):
-        with pytest.raises(InvalidInput, match="'own' of measures must return a number"):
+        with pytest.raises(InvalidInput, match=r"measures\['own'\] must return a number"):
             reported(data, {"own": lambda _, value=value: value})
     with pytest.raises(InvalidInput, match="score must be one of"):
         check_score(np.array(["log-loss", None], dtype=object))
