@@ -99,7 +99,7 @@ class Law(ABC):
         return (self.cdf_left(y) if self.has_atoms else at), at
 
     def pit_at(self, u: Floats, v: Floats) -> Floats:
-        """Return the PIT of outcomes at probabilities u, (n, K), within steps by uniform v."""
+        """Return the PIT of outcomes at probabilities u, within steps by uniform v."""
         if not self.has_atoms:
             return u
         low, high = self.pit_ends(self.redrawn(u, u)[0])

@@ -24,8 +24,7 @@ UNSEEN = 1e-15  # mass that may be left out of a sum, or of a tail
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
 MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
-CLOSE = 1e-3  # of levels, an inverse that a caller has
-NEAR = 1e-9  # of the range of a law, within which a step is found
+CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 
