@@ -141,8 +141,6 @@ class Forecasts(Rows):
         library = tables.library_of(outcomes, *given.values())
         suspicions.suspect_index(outcomes=outcomes, **given, **rows)
         y = read(outcomes, "outcomes")
-        if isinstance(mean, (int, float)):
-            given["mean"] = np.full(y.size, float(mean))
         law = law_of(n=y.size, **given)
         law.suspect(y)
         self._set({"outcomes": y, "law": law}, y.size, **rows, source=source, library=library)

@@ -284,7 +284,8 @@ def _errors(distribution: ForecastDistribution, true: truths.LabelDistribution) 
     z, pool = np.linspace(-FARTHEST, FARTHEST, truths.DRAWS), distribution.pool
     share = np.full(pool.n, 1.0 / pool.n) if distribution.share is None else distribution.share
     rows = pool.subset(np.searchsorted(np.cumsum(share), GOLDEN * np.arange(z.size) % 1.0, "right"))
-    rows = rows.redrawn_at(true.of(z, rows))
+    within: Floats = math.sqrt(2.0) * np.arange(z.size, dtype=np.float64) % 1.0
+    rows = rows.redrawn_at(rows.law.pit_at(true.of(z, rows), within))
     law, mean = rows.law.drawn_from(rows.outcomes), partial(np.average, weights=np.exp(-z * z / 2))
     with np.errstate(invalid="ignore", divide="ignore"):
         errors = (rows.outcomes - law.mean) / (law.sd if law.has_tails else math.nan)

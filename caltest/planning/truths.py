@@ -314,7 +314,8 @@ class ForecastDistribution:
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Forecasts:
         """Return n rows with outcomes of the truth."""
         rows = self._rows(rng, n)
-        return rows.redrawn_at(truth.of(rng.normal(size=n), rows))
+        u = truth.of(rng.normal(size=n), rows)
+        return rows.redrawn_at(rows.law.pit_at(u, rng.spawn(1)[0].random(n)))
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
         """Compute how far outcomes are from what is predicted, by simulation."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from caltest import checks
-from caltest.errors import invalid
+from caltest.errors import invalid, shown
 from caltest.types import AnyArray, Floats
 
 Columns = str | Sequence[str] | None  # a prefix, the names, or what is usual
@@ -222,7 +222,7 @@ def choose_forecasts(
     mean: str | None = None,
     scale: str | float | None = None,
     members: str | Sequence[str] | None = None,
-    quantiles: str | Mapping[float, str] | None = None,
+    quantiles: Any = None,
     **rows: object,
 ) -> dict[str, Any]:
     """Find by name the columns that make up forecasts, as `Forecasts` takes them.
@@ -269,8 +269,13 @@ def choose_forecasts(
         if isinstance(quantiles, str):
             columns = prob_columns(table.names, quantiles, taken, "quantiles")
             quantiles = {_level(name, quantiles): name for name in columns}
-        levels = found["levels"] = sorted(quantiles)
-        found["quantiles"] = numbers_of_columns(table, [quantiles[level] for level in levels])
+        elif not isinstance(quantiles, Mapping) or not quantiles:
+            rule = "quantiles must be the prefix of columns, or columns by their levels"
+            raise invalid(rule, shown(quantiles), "pass quantiles={0.05: 'column', ...}")
+        values = [column_or_values(table, x, "quantiles") for x in quantiles.values()]
+        stacked = np.column_stack([checks.as_numbers(x, "quantiles") for x in values])
+        order = np.argsort(levels := checks.as_numbers([*quantiles], "levels"))
+        found |= {"levels": levels[order], "quantiles": stacked[:, order]}
     return found | {name: groups_of(table, values, name) for name, values in rows.items()}
 
 

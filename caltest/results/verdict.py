@@ -394,7 +394,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
 
     kept = width if bound.order is None else bound.order.size
     if seen.label_probs is None:
-        uniform = rng.random((count, kept), dtype=np.float32)
+        uniform = rng.random((1 + seen.law.has_atoms, count, kept), dtype=np.float32)
         return tuple(_of_forecasts(seen, bound, uniform, found_in))
     if counted is None:
         probs = seen.probs if bound.order is None else seen.probs[bound.order]
@@ -462,19 +462,20 @@ def _moved(probs: Floats, slope: float, shift: Floats | float = 0.0) -> Floats:
 def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Iterator[Detectable]:
     """Yield the smallest factor of the spread, and the smallest shift, that are found.
 
-    See `moved`.
+    See `moved`; of what laws with steps leave open of the PIT are the last of the numbers.
     """
     from scipy.special import ndtri  # loads SciPy
 
     from caltest.forecasts.container import moved
 
-    z = ndtri(np.clip(uniform.astype(np.float64), SHORT, 1.0 - SHORT))
+    z, within = ndtri(np.clip(uniform[0].astype(np.float64), SHORT, 1.0 - SHORT)), uniform[-1]
     step = max(1, AT_ONCE // seen.n)
-    parts = [z[start : start + step] for start in range(0, len(z), step)]
+    parts = [(z[k : k + step], within[k : k + step].T) for k in range(0, len(z), step)]
 
     def power(s: float, b: float) -> float:
-        shares = [found_in(bound.drawn(moved(part, s, b))) for part in parts]
-        return float(np.average(shares, weights=[len(part) for part in parts]))
+        pits = (seen.law.pit_at(moved(part, s, b).T, v).T for part, v in parts)
+        shares = [found_in(bound.drawn(pit)) for pit in pits]
+        return float(np.average(shares, weights=[len(part) for part, _ in parts]))
 
     spread = _smallest(lambda s: power(s, 0.0), 1.0, 20.0)
     if spread is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy
@@ -14,7 +15,7 @@ from caltest.results import HTest
 from caltest.survival.predictions import check_chances, check_events
 from caltest.types import AnyArray, Flags, Floats
 
-ENOUGH = 5.0  # events that are expected in an interval
+ENOUGH = 5.0  # events, or rows, that are expected in an interval
 
 
 def d_calibration(
@@ -164,9 +165,11 @@ def _pearson(
     pvalue = float(scipy.special.chdtrc(freedom, statistic))
     text = f"chi^2 with {freedom} degree{'' if freedom == 1 else 's'} of freedom"
     lost = f"{np.count_nonzero(~happened)} of {happened.size} rows"
-    about = {"bins": counts.size, "censored": lost}
+    about: dict[str, Any] = {"parameters": {"bins": counts.size, "censored": lost}}
+    if expected < ENOUGH:
+        about["notes"] = (f"{expected:.3g} are expected in each bin: of few, chi^2 is rough",)
     return HTest.from_outcome(
-        outcome_of("chi^2", statistic, pvalue, text, estimate[0], parameters=about),
+        outcome_of("chi^2", statistic, pvalue, text, estimate[0], **about),
         test=title.lower(),
         method=f"Asymptotic test of calibration: {title}",
         estimate_name=estimate[1],
@@ -176,5 +179,5 @@ def _pearson(
         lens="strong",
         claim="the predicted probabilities of surviving longer are uniform",
         data_name="arrays",
-        level=level,
+        level=None if level is None else checks.check_level(level),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
+from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.tails import normal_isf
 from caltest.predictions.container import event_column
 from caltest.survival.predictions import SurvivalPredictions
@@ -66,7 +68,8 @@ def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0
     r"""Estimate the risk of the event by the horizon: Kaplan-Meier, or Aalen-Johansen.
 
     The interval is symmetric for :math:`\log(-\log(1 - F))`; its standard error is that of the
-    infinitesimal jackknife, of Kaplan-Meier the one of Greenwood.
+    infinitesimal jackknife, over clusters where rows have some, of Kaplan-Meier the one of
+    Greenwood. Of the risks 0 and 1 it is that of Clopper and Pearson for the rows of known status.
 
     Parameters
     ----------
@@ -94,9 +97,13 @@ def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0
     0.4667
     """
     value, error = _observed(survival)
+    z = _quantile(confidence)
     if not 0.0 < value < 1.0:
-        return Estimate(value, value, value)
-    reach = _quantile(confidence) * error / ((1.0 - value) * -math.log1p(-value))
+        mass = survival.mass[survival.censoring.weights > 0]
+        size = np.square(mass.sum()) / (mass @ mass)
+        ends = rate_limits(value * size, size, (1.0 - confidence) / 2.0)
+        return Estimate(value, *map(float, ends))
+    reach = z * error / ((1.0 - value) * -math.log1p(-value))
     low, high = (-math.expm1(math.log1p(-value) * math.exp(x)) for x in (-reach, reach))
     return Estimate(value, low, high)
 
@@ -105,7 +112,7 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float 
     r"""Divide the observed risk by the mean of the predicted risks of all rows.
 
     The observed risk is that of `cumulative_incidence`; the interval is symmetric for the log of
-    the ratio, with the standard error of the observed risk alone.
+    the ratio, with the standard error of the observed risk alone; where that is 1, its interval.
 
     Parameters
     ----------
@@ -142,6 +149,9 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float 
         reason = "no event is observed by the horizon, so that the ratio has no interval"
         raise NotApplicable(reason, "choose a later horizon")
     ratio = value / float(np.average(event_column(survival), weights=survival.mass))
+    if value == 1.0:
+        low = cumulative_incidence(survival, confidence=confidence).low
+        return Estimate(ratio, ratio * low, ratio)
     factor = math.exp(_quantile(confidence) * error / value)
     return Estimate(ratio, ratio / factor, ratio * factor)
 
@@ -213,7 +223,7 @@ def calibration_slope(
     .. math:: \log(-\log(1 - E \theta_i)) = a + b \log(-\log(1 - p_i))
 
     by estimating equations with independent errors of equal variance; intervals are by the robust
-    standard error.
+    standard error, over clusters where rows have some.
 
     Parameters
     ----------
@@ -231,7 +241,7 @@ def calibration_slope(
     Raises
     ------
     NotApplicable
-        If all risks are equal, or the fit does not converge.
+        If all risks are equal, all rows or none have the event, or the fit does not converge.
 
     References
     ----------
@@ -248,14 +258,10 @@ def calibration_slope(
     >>> round(intercept.value, 2), round(slope.value, 2)
     (1.01, 1.81)
     """
-    theta, x, z = (
-        pseudo_observations(survival),
-        _log_hazard(event_column(survival)),
-        _quantile(confidence),
-    )
-    found = []
+    _check_unweighted(survival)
+    x, z, found = _log_hazard(event_column(survival)), _quantile(confidence), []
     for design, offset in ((np.ones((x.size, 1)), x), (np.vander(x, 2, increasing=True), 0.0)):
-        beta, covariance = _fit(design, theta, offset)
+        beta, covariance = _fit(design, survival, offset)
         error = math.sqrt(float(covariance[-1, -1]))
         value = float(beta[-1])
         found.append(Estimate(value, value - z * error, value + z * error))
@@ -310,7 +316,7 @@ def smooth_calibration(survival: SurvivalPredictions, *, knots: int = 3) -> Smoo
     basis = _splines(_log_hazard(risk), checks.check_integer(knots, "knots", 3))
     if (survival.event > 1).any() or survival.cause > 1:
         design = np.column_stack([np.ones(risk.size), basis])
-        beta, _ = _fit(design, pseudo_observations(survival), 0.0)
+        beta, _ = _fit(design, survival, 0.0)
         observed = -np.expm1(-np.exp(design @ beta))
     else:
         observed = _cox_risk(basis, survival.time, survival.event, survival.horizon)
@@ -324,8 +330,16 @@ def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
     checks.check_instance(survival, SurvivalPredictions, "survival", REMEDY)
     events, total = survival.censoring.weights * survival.labels, float(survival.mass.sum())
     value = float(events.sum()) / total
-    own = survival.censoring.influences(events) - survival.mass * value
+    own = _of_clusters(survival.censoring.influences(events) - survival.mass * value, survival)
     return value, float(np.sqrt(own @ own)) / total
+
+
+def _of_clusters(values: Floats, survival: SurvivalPredictions) -> Floats:
+    """Sum values (n, ...) over the rows of each cluster."""
+    place = np.unique(np.asarray(survival.clusters), return_inverse=True)[1]
+    sums = np.zeros((int(place.max()) + 1, *values.shape[1:]))
+    np.add.at(sums, place, values)
+    return sums
 
 
 def _log_hazard(risk: Floats) -> Floats:
@@ -343,12 +357,17 @@ def _check_unweighted(survival: SurvivalPredictions) -> None:
         raise NotApplicable(reason, "use observed_expected_ratio, or test_calibration")
 
 
-def _fit(design: Floats, theta: Floats, offset: Floats | float) -> tuple[Floats, Floats]:
+def _fit(
+    design: Floats, survival: SurvivalPredictions, offset: Floats | float
+) -> tuple[Floats, Floats]:
     """Minimise the squares of theta - F(design beta + offset); return beta and its covariance.
 
-    F is the inverse of the complementary log-log; a step that raises the squares is halved.
+    Theta are the pseudo-observations, and F is the inverse of the complementary log-log; a step
+    that raises the squares is halved.
     """
-    beta = np.zeros(design.shape[1])
+    theta, beta = pseudo_observations(survival), np.zeros(design.shape[1])
+    if not CLOSE < theta.mean() < 1.0 - CLOSE:
+        raise NotApplicable("all rows or none have the event by the horizon", "choose another one")
     start = float(np.clip(theta.mean(), 0.01, 0.99))
     beta[0] = math.log(-math.log1p(-start)) - float(np.mean(offset))
 
@@ -370,11 +389,12 @@ def _fit(design: Floats, theta: Floats, offset: Floats | float) -> tuple[Floats,
     else:
         reason = "the fit by the complementary log-log of the risk does not converge"
         raise NotApplicable(reason, "use test_calibration, or more rows")
-    if np.linalg.matrix_rank(slopes) < beta.size:
+    squares_of_slopes = slopes.T @ slopes
+    if np.linalg.matrix_rank(squares_of_slopes) < beta.size:
         reason = "the risks are too few distinct ones for a fit by them"
         raise NotApplicable(reason, "use observed_expected_ratio")
-    bread = np.linalg.inv(slopes.T @ slopes)
-    scores = slopes * gaps[:, np.newaxis]
+    bread = np.linalg.inv(squares_of_slopes)
+    scores = _of_clusters(slopes * gaps[:, np.newaxis], survival)
     return beta, bread @ (scores.T @ scores) @ bread
 
 
@@ -400,11 +420,15 @@ def _splines(x: Floats, knots: int) -> Floats:
 def _cox_risk(basis: Floats, time: Floats, event: Codes, horizon: float) -> Floats:
     """Return the risk of each row by a Cox model with the baseline hazard of Breslow."""
     from statsmodels.duration.hazard_regression import PHReg
+    from statsmodels.tools.sm_exceptions import ModelWarning
 
     centred = basis - basis.mean(axis=0)
-    beta = PHReg(time, centred, status=event, ties="efron").fit(disp=0).params
-    if not np.isfinite(beta).all():
-        raise NotApplicable("the Cox model of the risk does not converge", "use more rows")
+    with warnings.catch_warnings(action="error", category=ModelWarning):
+        try:
+            beta = PHReg(time, centred, status=event, ties="efron").fit(disp=0).params
+        except (np.linalg.LinAlgError, ModelWarning) as error:
+            reason = "the Cox model of the risk does not converge"
+            raise NotApplicable(reason, "use more rows") from error
     relative = np.exp(centred @ beta)
     order = np.argsort(-time, kind="stable")
     at_risk = np.cumsum(relative[order])

@@ -26,8 +26,8 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
     Parameters
     ----------
     n : int, optional
-        Number of rows, for a distribution whose parameters are numbers, and for `cdf`.
-    mean, scale : array_like, shape (n,)
+        Number of rows, for parameters that are numbers, and for `cdf`.
+    mean, scale : array_like, shape (n,), or float
         Means and standard deviations of Gaussians.
     distribution : frozen distribution of scipy.stats, or Law
         Parameters are numbers or (n,) arrays.
@@ -51,7 +51,7 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
         If none or several families are given, a part is missing, or a value is invalid.
     """
     families: dict[tuple[str, ...], Callable[..., Law]] = {
-        ("mean", "scale"): NormalLaw,
+        ("mean", "scale"): lambda mean, scale: NormalLaw(mean, scale, n),
         ("distribution",): lambda distribution: _of_distribution(distribution, n),
         ("members",): Members,
         ("levels", "quantiles"): Quantiles,
@@ -117,10 +117,10 @@ def law_of_model(model: Any, X: object) -> tuple[Law, str]:
     if isinstance(model, type):
         remedy = f"fit one, {model.__name__}(...).fit(X, y), on other data"
         raise invalid("model must be a fitted model", f"the class {model.__name__}", remedy)
-    if isinstance(model, Mapping | list | tuple):
-        return _of_quantile_models(model, X)
     source, last = describe(model), _last(model)
     try:
+        if isinstance(model, Mapping | list | tuple):
+            return _of_quantile_models(model, X)
         if hasattr(model, "pred_dist"):
             return _of_answer(model.pred_dist(X)), source
         if type(getattr(model, "model", None)).__module__.startswith("statsmodels."):

@@ -98,6 +98,13 @@ class Law(ABC):
         at = self.cdf(y)
         return (self.cdf_left(y) if self.has_atoms else at), at
 
+    def pit_at(self, u: Floats, v: Floats) -> Floats:
+        """Return the PIT of outcomes at probabilities u, within steps by uniform v."""
+        if not self.has_atoms:
+            return u
+        low, high = self.pit_ends(self.redrawn(u, u)[0])
+        return low + v * (high - low)
+
     def held(self, y: Floats) -> Floats:
         """Return outcomes as far as the law tells them apart; to be asked before all else.
 
@@ -213,18 +220,20 @@ class Law(ABC):
         is_upper = below > 0.5
         tail = np.where(is_upper, 1.0 - below, below)
         total = np.zeros(np.shape(y))
-        inner = np.maximum(tail, np.finfo(np.float64).tiny)
+        inner = np.where(tail > 0, tail, 0.5)
         for factor, weight in zip(*tail_nodes(), strict=True):
-            u = np.maximum(inner * factor, 1e-300)
+            u = np.maximum(inner * factor, LOWEST)
             off = np.where(is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle)
             total += weight * off
         return np.multiply(total, tail, out=np.zeros_like(total), where=tail > 0)
 
     @cached_property
     def half_difference(self) -> Floats:
-        """E|Y - Y'| / 2 of independent outcomes, (n,); by quadrature where no form is closed."""
+        """E|Y - Y'| / 2 of independent outcomes, (n,): the integral of (2 u - 1) (q(u) - m)."""
         points, weight = self.nodes()
-        return 0.5 * row_sums(self.distance(points) * weight)
+        lower = 0.5 * tail_nodes()[0]
+        signs = np.concatenate([2.0 * lower - 1.0, 1.0 - 2.0 * lower])
+        return row_sums(weight * signs * (points - self.mean[:, None]))
 
     def nodes(self) -> tuple[Floats, Floats]:
         """Return points and weights, (n, Q) each, by which expectations are taken."""

@@ -20,10 +20,11 @@ from caltest.types import Floats
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
-UNSEEN = 1e-15  # mass that is left out of such a sum
+UNSEEN = 1e-15  # mass that may be left out of a sum, or of a tail
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
 MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
+CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 
@@ -35,13 +36,15 @@ class NormalLaw(Law):
     ----------
     mean, scale : (n,) array_like
         Means and standard deviations, in the unit of the outcome; a single scale is that of all.
+    n : int, optional
+        Number of rows, for a single mean; by default that of `mean`.
     """
 
     title, by_row = "Gaussian", ("mean", "sd")
     most_compared = 10_000
 
-    def __init__(self, mean: object, scale: object) -> None:
-        self.mean = read(mean, "mean")
+    def __init__(self, mean: object, scale: object, n: int | None = None) -> None:
+        self.mean = read(mean, "mean", n)
         self.n = self.mean.size
         self.sd = read(scale, "scale", self.n)
         remedy = "pass standard deviations; drop rows that are predicted without error"
@@ -75,7 +78,8 @@ class NormalLaw(Law):
         return np.asarray(special.ndtr(self.standard(y)))
 
     def quantile(self, u: Floats) -> Floats:
-        return np.asarray(by_row(self.mean, u) + by_row(self.sd, u) * special.ndtri(u))
+        z = special.ndtri(u[:1] if u.strides[0] == 0 else u)  # all rows have the same levels
+        return np.asarray(by_row(self.mean, u) + by_row(self.sd, u) * z)
 
     def upper_quantile(self, v: Floats) -> Floats:
         return np.asarray(by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v))
@@ -115,24 +119,28 @@ class Frozen(Law):
     by_row = ("parameters",)
 
     def __init__(self, distribution: Any, n: int | None = None) -> None:
-        kind, named = type(distribution), getattr(distribution, "_original_parameters", None)
-        if named and hasattr(distribution, "icdf"):
+        kind: Any = type(distribution)
+        named: Any = getattr(distribution, "_original_parameters", None)
+        self._is_new = False
+        with suppress(TypeError):  # one that was made of another is more than its parameters
+            self._is_new = bool(kind(**named))
+        if self._is_new:
             self._family: Any = lambda *given: kind(**dict(zip(named, given, strict=True)))
             self.has_atoms = any(base.__name__ == "DiscreteDistribution" for base in kind.__mro__)
-            self.title, self._is_new, self._parts = kind.__name__, True, None
+            self.title, self._parts = kind.__name__, None
             parameters = dict(named)
         elif hasattr(distribution, "dist") and hasattr(distribution, "kwds"):
             self._family = family = distribution.dist
             shapes, loc, scale = family._parse_args(*distribution.args, **distribution.kwds)  # noqa: SLF001, no public way
             self.has_atoms = hasattr(family, "pmf")
-            self.title, self._is_new = str(family.name), False
+            self.title = str(family.name)
             self._parts = CLOSED.get(self.title)
             names = [*filter(None, (family.shapes or "").split(", ")), "loc"]
             given = (*shapes, loc) if self.has_atoms else (*shapes, loc, scale)
             parameters = dict(zip([*names, "scale"], given, strict=False))
         else:
             rule = "distribution must be a frozen distribution of scipy.stats or a law"
-            remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example"
+            remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example, or cdf= instead"
             raise invalid(rule, shown(distribution), remedy)
         try:
             size = np.broadcast_shapes(*(np.shape(value) for value in parameters.values()))
@@ -165,24 +173,41 @@ class Frozen(Law):
         return np.asarray(getattr(self._family, name)(*values, *given), np.float64)
 
     def cdf(self, y: Floats) -> Floats:
+        if self.has_atoms and not hasattr(self._family, "xk"):
+            # Of some families SciPy's function has no step between whole numbers, or is NaN there.
+            loc = by_row(self.parameters.get("loc", np.zeros(self.n)), y)
+            y = np.floor(y - loc) + loc
         return self._ask("cdf", y)
 
     def cdf_left(self, y: Floats) -> Floats:
-        return self._ask("cdf", np.nextafter(y, -np.inf)) if self.has_atoms else self.cdf(y)
+        return self.cdf(np.nextafter(y, -np.inf) if self.has_atoms else y)
 
     def quantile(self, u: Floats) -> Floats:
-        return self._ask("ppf", u)
+        return self._ask("ppf", u) if self.has_atoms else self._far("ppf", u)
 
     def upper_quantile(self, v: Floats) -> Floats:
-        return super().upper_quantile(v) if self.has_atoms else self._ask("isf", v)
+        return super().upper_quantile(v) if self.has_atoms else self._far("isf", v)
+
+    def _far(self, name: str, v: Floats) -> Floats:
+        """Ask for quantiles with a probability v beyond: of many families SciPy loses small ones.
+
+        Where there is a mean, v is about f(q) |q - m| or less.
+        """
+        found, is_far = self._ask(name, v), v < UNSEEN
+        if is_far.any():
+            with np.errstate(invalid="ignore"):
+                beyond = self._ask("pdf", found) * np.abs(found - by_row(self.mean, v))
+            is_lost = is_far & ~(beyond > 0.1 * v)
+            found = np.where(is_lost, self._ask(name, np.maximum(v, UNSEEN)), found)
+        return found
 
     @cached_property
     def mean(self) -> Floats:
-        return read_only(np.array(self._ask("mean")))
+        return read_only(np.full(self.n, self._ask("mean")))
 
     @cached_property
     def sd(self) -> Floats:
-        return read_only(np.array(self._ask("std")))
+        return read_only(np.full(self.n, self._ask("std")))
 
     def log_score(self, y: Floats) -> Floats:
         return -self._ask("logpmf" if self.has_atoms else "logpdf", y)
@@ -215,7 +240,11 @@ class Frozen(Law):
         if self._parts is not None:
             scale = self.parameters.get("scale", np.ones(self.n))
             return scale * self._parts.half_difference(*self._shapes(scale))
-        return super().half_difference
+        if not self.has_atoms:
+            return super().half_difference
+        points, mass = self.nodes()  # in ascending order
+        ranks = 2.0 * np.cumsum(mass, axis=1) - mass - 1.0
+        return base.row_sums(mass * ranks * (points - self.mean[:, None]))
 
     def _masses(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield the points of a discrete law, (n,) each in ascending order, and their mass."""
@@ -257,10 +286,11 @@ class Mixture(Law):
 
     def __init__(self, weights: object, components: Sequence[Law]) -> None:
         self.components = tuple(components)
-        sizes = {each.n for each in self.components}
-        if len(sizes) != 1:
+        sizes: set[Any] = {getattr(each, "n", None) for each in self.components}
+        if len(sizes) != 1 or None in sizes:
             rule = "components must be laws of the same number of rows"
-            raise invalid(rule, shown(sorted(sizes)), "pass one or more, of the same rows")
+            got = shown(components if None in sizes else sorted(sizes))
+            raise invalid(rule, got, "pass NormalLaw(mean, scale), for example")
         self.n = sizes.pop()
         self.weights = read(weights, "weights", self.n, ndim=2)
         if self.weights.shape[1] != len(self.components):
@@ -318,7 +348,8 @@ class Mixture(Law):
     def half_difference(self) -> Floats:
         laws = [law for law in self.components if isinstance(law, NormalLaw)]
         if len(laws) < len(self.components):
-            return super().half_difference
+            points, weight = self.nodes()
+            return 0.5 * base.row_sums(self.distance(points) * weight)
         total = np.zeros(self.n)
         for w, a in zip(self.weights.T, laws, strict=True):
             for v, b in zip(self.weights.T, laws, strict=True):
@@ -369,13 +400,17 @@ class Cdf(Law):
         self._ends = low, high
         levels = np.broadcast_to(GRID, (self.n, GRID.size))
         points = self.quantile(levels)
+        rises, remedy = "cdf must rise from 0 to 1", "pass a function that returns P(Y <= y)"
+        check(np.abs(points) < base.MOST, self.cdf(points), rises, remedy)
         self._fill = points[:, GRID.size // 2]
         between = (points[:, 1:] + points[:, :-1]) / 2
         found = self.cdf(np.sort(np.hstack([points, between]), axis=1))
         falls = np.diff(found, axis=1, prepend=0.0, append=1.0) >= -1e-12
-        remedy = "pass a function that returns P(Y <= y)"
-        check(falls, np.pad(found, ((0, 0), (0, 1))), "cdf must rise from 0 to 1", remedy)
-        self.has_atoms = bool(np.any(self.cdf(points) - levels > 1e-9))
+        check(falls, np.pad(found, ((0, 0), (0, 1))), rises, remedy)
+        off = self.cdf(points) - levels
+        rule = "quantile must be the inverse of cdf: cdf(quantile(u)) - u must not be below 0"
+        check(off > -CLOSE, off, rule, "leave quantile= out: it is found")
+        self.has_atoms = bool(np.any(off > 1e-9))
 
     def _call(self, function: Function, values: Floats, fill: Floats) -> Floats:
         """Ask for the rows that were taken, each once in a call; others get what is harmless."""
@@ -446,18 +481,29 @@ class Cdf(Law):
         # Quantiles are searched for; that of a continuous law takes none: E|Y - y| is twice the
         # integral of F up to y, less y - m.
         if self.has_atoms:
-            return super().distance(y)
+            return self._steps.distance(y)
         last = np.maximum(base.row_counts(self._panels[0], y, equal=True) - 1, 0)
         start, up_to = (base.picked(each, last) for each in self._panels)
         return 2 * (up_to + self._integral(start, y)) - y + by_row(self.mean, y)
 
     @cached_property
+    def _steps(self) -> Law:
+        """The same law as linear between many quantiles, at each of which it may have a step."""
+        from caltest.forecasts.laws.numbers import FINE, Knots
+
+        points = self.quantile(np.broadcast_to(FINE, (self.n, FINE.size)))
+        before = points - NEAR * np.ptp(points, axis=1, keepdims=True)
+        knots = np.sort(np.hstack([before, points]), axis=1)
+        levels = self.cdf(knots)
+        levels[:, 0], levels[:, -1] = 0.0, 1.0
+        return Knots(knots, levels)
+
+    @cached_property
     def half_difference(self) -> Floats:
-        # The integral of (2 u - 1) q(u): each quantile is a search, which `distance` takes of many.
-        points, weight = self.nodes()
-        lower = 0.5 * base.tail_nodes()[0]
-        signs = np.concatenate([2.0 * lower - 1.0, 1.0 - 2.0 * lower])
-        return np.asarray((points * weight) @ signs)
+        return self._steps.half_difference if self.has_atoms else super().half_difference
+
+    def nodes(self) -> tuple[Floats, Floats]:
+        return self._steps.nodes() if self.has_atoms else super().nodes()
 
     def support(self) -> tuple[Floats, Floats]:
         return self._ends
@@ -582,7 +628,7 @@ def bracketed(
         step = np.maximum(1.0, np.abs(start))
         known = np.isfinite(end)
         found = np.where(known, end, start + sign * step)
-        while not (far := known | ((cdf(found) >= u) == (sign > 0)) | (step > 1e300)).all():
+        while not (far := known | ((cdf(found) >= u) == (sign > 0)) | (step > base.MOST)).all():
             step = np.where(far, step, 4.0 * step)
             found = np.where(far, found, start + sign * step)
         ends.append(found)
@@ -612,8 +658,8 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
         upper = np.where(f1 >= 0, x1, x2)
         answer = np.where(going, upper, answer)
         width = np.abs(x2 - x1)
-        least = 2.0 * EPS * np.abs(upper)
-        going &= (width > 2.0 * least) & (np.abs(f1 - f2) > 4.0 * EPS * u)
+        least = np.spacing(np.abs(upper))
+        going &= (width > least) & (np.abs(f1 - f2) > 4.0 * EPS * u)
         with np.errstate(all="ignore"):
             xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
             bent = f1 / (f2 - f1) * f3 / (f2 - f3)

@@ -190,7 +190,7 @@ class Quantiles(Knots):
         return self.quantile(u)
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
-        beyond = np.nextafter(self.values[:, -1], np.inf)
+        beyond = by_row(np.nextafter(self.values[:, -1], np.inf), u)
         return np.where(u > self.given[-1], beyond, self.quantile(u)), self
 
     def crps_at(self, y: Floats, u: Floats) -> Floats:
@@ -279,6 +279,14 @@ class Members(Knots):
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         M = self.size
         return self.cdf_left(y) * M / (M + 1), (self.cdf(y) * M + 1) / (M + 1)
+
+    def pit_at(self, u: Floats, v: Floats) -> Floats:
+        """Take the members as a sample of a law with the probabilities u: Bin(M, u) are below."""
+        below = np.ceil(np.nan_to_num(special.bdtrik(v, self.size, u))).clip(0, self.size)
+        first = np.where(below > 0, special.bdtr(below - 1, self.size, u), 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            within = (v - first) / (special.bdtr(below, self.size, u) - first)
+        return np.asarray((below + np.nan_to_num(within).clip(0.0, 1.0)) / (self.size + 1))
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         rank = min(max(round(level * (self.size + 1)), 1), self.size)

@@ -43,5 +43,8 @@ def test_what_is_no_score_is_refused():
     data = generative_model("M2", n=60, m=3, rng=1)
     with pytest.raises(NotApplicable, match="use lens='confidence'"):
         reported(data, {"Kuiper": measures.kuiper_error})
+    for value in (None, data.probs):
+        with pytest.raises(InvalidInput, match=r"measures\['own'\] must return a number"):
+            reported(data, {"own": lambda _, value=value: value})
     with pytest.raises(InvalidInput, match="score must be one of"):
         check_score(np.array(["log-loss", None], dtype=object))

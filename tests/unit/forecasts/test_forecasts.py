@@ -119,6 +119,8 @@ class TestForecasts:
                 ct.Forecasts.from_frame(frame, label="y", **{name: "m_"})
         with pytest.raises(InvalidInput, match="members must be one of 'y'"):
             ct.Forecasts.from_frame(frame, label="y", members=["m_1"])
+        with pytest.raises(InvalidInput, match=r"quantiles must be .* columns by their levels"):
+            ct.Forecasts.from_frame(frame, label="y", quantiles=["q_0.1", "q_0.9"])
 
     def test_likely_mistakes_are_told(self, rng):
         """Other rows, a variance as the scale, and quantiles of counts; not of right forecasts."""

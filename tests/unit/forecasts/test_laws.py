@@ -52,6 +52,8 @@ DISCRETE = {
 OTHER = {
     "gumbel": stats.gumbel_r(MEAN, SCALE),
     "extreme": stats.genextreme(0.1 * SCALE, MEAN, SCALE),
+    "pearson3": stats.pearson3(-SCALE, MEAN, SCALE),  # of which SciPy loses far quantiles
+    "F": stats.f(5, 12, MEAN, SCALE),
 }
 LAWS = {
     **{name: Frozen(law) for name, law in {**CLOSED, **DISCRETE, **OTHER}.items()},
@@ -66,6 +68,7 @@ LAWS = {
     "histogram": Histogram([-2.0, 0.0, 0.5, 4.0], RNG.dirichlet(np.ones(3), N)),
     "members": Members(np.round(RNG.normal(size=(N, 8)), 1)),
     "cdf": Cdf(lambda y: stats.norm.cdf(y, MEAN, SCALE), N),
+    "cdf of counts": Cdf(stats.binom(20, 0.3 + MEAN / 9, 5).cdf, N),
 }
 
 
@@ -179,6 +182,20 @@ def test_new_distributions_of_scipy_are_read():
     new, old = Frozen(stats.Uniform(a=MEAN, b=MEAN + SCALE)), LAWS["uniform"]
     np.testing.assert_allclose(new.crps(Y), old.crps(Y), rtol=1e-9)
     np.testing.assert_allclose(new.taken(np.array([2])).sd, SCALE[2] / np.sqrt(12))
+    assert law_of(distribution=stats.Logistic(), n=2).mean.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "law", [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), "Binomial"], ids=str
+)
+def test_counts_have_steps_at_whole_numbers_alone(law):
+    """Between these SciPy's own functions are NaN, or rise."""
+    if law == "Binomial":
+        law = getattr(stats, law, lambda **given: stats.binom(*given.values()))(n=5, p=0.3)
+    y = np.array([3.0, 4.0, 4.5, -2.0])
+    below, up_to = Frozen(law, 4).pit_ends(y)
+    np.testing.assert_allclose(up_to, law.cdf(np.floor(y)))
+    np.testing.assert_allclose(below, law.cdf(np.ceil(y) - 1))
 
 
 def test_a_law_without_a_mean_has_no_crps():
@@ -195,6 +212,20 @@ def test_quantiles_hold_outcomes_from_beyond_the_outer_ones():
     np.testing.assert_allclose(law.pit_ends(y), [[0, 0.1, 0.1], [0.1, 0.9, 0.9]])
 
 
+@pytest.mark.parametrize("law", [Members(np.zeros((3, 4))), LAWS["poisson"], LAWS["quantiles"]])
+def test_pit_of_levels_is_what_the_law_tells_of_them(law):
+    """Uniform of uniform levels; of one level within its step, of members by their number below."""
+    u, v = np.random.default_rng(7).random((2, law.n, 20_000))
+    assert stats.kstest(law.pit_at(u, v).ravel(), "uniform").pvalue > 1e-3
+    pit = law.pit_at(np.full(v.shape, 0.35), v)
+    if isinstance(law, Members):
+        below = np.bincount((pit * 5).astype(int).ravel(), minlength=5) / pit.size
+        np.testing.assert_allclose(below, stats.binom(4, 0.35).pmf(np.arange(5)), atol=0.01)
+    else:
+        low, high = law.pit_ends(law.quantile(np.full(law.n, 0.35)))
+        np.testing.assert_allclose([pit.min(axis=1), pit.max(axis=1)], [low, high], atol=1e-3)
+
+
 def test_counts_in_rows_are_the_same_compiled(monkeypatch):
     points, y = (
         np.sort(RNG.integers(0, 9, (40, 7)).astype(float)),
@@ -207,9 +238,9 @@ def test_counts_in_rows_are_the_same_compiled(monkeypatch):
 
 
 def test_law_of_reads_tables_and_single_numbers():
-    for given in (MEAN.tolist(), pd.Series(MEAN), pl.Series(MEAN), MEAN[:, None]):
+    for given in (MEAN.tolist(), pd.Series(MEAN), pl.Series(MEAN), MEAN[:, None], np.float32(2)):
         law = law_of(mean=given, scale=2.0, n=N)
-        np.testing.assert_array_equal(law.mean, MEAN)
+        np.testing.assert_array_equal(law.mean, 2.0 if np.ndim(given) == 0 else MEAN)
     frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4]})
     assert law_of(members=frame).title == "ensemble of 2 members"
     assert law_of(levels=[0.1, 0.9], quantiles=pl.from_pandas(frame)).n == 2
@@ -279,14 +310,28 @@ ILLEGAL = {
     "edges must be one more than the bins": {"edges": [0, 1], "probs": [[0.5, 0.5]]},
     "edges must increase": {"edges": [0, 0, 1], "probs": [[0.5, 0.5]]},
     "cdf must rise from 0 to 1": {"cdf": lambda y: special.ndtr(-y), "n": 3},
+    "cdf must rise from 0 to 1; got 0.5 at row 0": {"cdf": lambda y: np.full(y.shape, 0.5), "n": 3},
+    "quantile must be the inverse of cdf": {
+        "cdf": special.ndtr,
+        "quantile": lambda u: -special.ndtri(u),
+        "n": 3,
+    },
+    "got abs(StandardNormal()); pass": {"distribution": abs(stats.Normal()), "n": 3},
     "cdf must return probabilities; got 15.865525 at row 0": {
         "cdf": lambda y: 100 * special.ndtr(y),
         "n": 3,
     },
     "distribution must be a frozen distribution": {"distribution": stats.norm},
     "the shapes of t must be in their domain": {"distribution": stats.t([-1.0, 2.0])},
-    "got 2 for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
+    "shape (2,) for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
+    "got 2 for 3 rows": {"members": [[0], [1]], "n": 3},
 }
+
+
+@pytest.mark.parametrize("components", [[stats.norm(0, 1)], [], [NormalLaw([0, 1], 1), LAWS["t"]]])
+def test_components_of_a_mixture_are_laws_of_the_same_rows(components):
+    with pytest.raises(InvalidInput, match="components must be laws of the same number of rows"):
+        Mixture(np.ones(len(components)), components)
 
 
 def test_bad_input_gets_one_clear_error(case):

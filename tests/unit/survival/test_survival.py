@@ -84,7 +84,10 @@ def test_the_error_of_the_observed_risk_is_greenwoods():
     expected = (1 - stays) / rows.probs[:, 1].mean()
     assert ratio == pytest.approx(expected * np.exp([0, -reach, reach]))
     surely = ct.SurvivalPredictions([0.5, 0.9], [0.2, 0.4], [1, 1], horizon=HORIZON)
-    assert list(ct.survival.cumulative_incidence(surely)) == [1.0, 1.0, 1.0]
+    clopper_pearson = [1.0, 0.025**0.5, 1.0]
+    assert list(ct.survival.cumulative_incidence(surely)) == pytest.approx(clopper_pearson)
+    ratio = ct.survival.observed_expected_ratio(surely)
+    assert list(ratio) == pytest.approx(np.divide(clopper_pearson, 0.7))
 
 
 @CASES
@@ -162,6 +165,23 @@ def test_clusters_have_one_sign():
     fourfold = ct.test_calibration(ct.SurvivalPredictions(*columns, **given), **options)
     assert fourfold.pvalue == pytest.approx(ct.test_calibration(few, **options).pvalue, abs=0.03)
     assert fourfold.parameters["clusters"] == "150 of 4 rows"
+    rows = ct.SurvivalPredictions(*columns, **given)
+    for estimate in (survival.cumulative_incidence, survival.observed_expected_ratio):
+        assert list(estimate(rows)) == pytest.approx(list(estimate(few)))
+    once, slope = (survival.calibration_slope(each)[1] for each in (few, rows))
+    assert slope.high - slope.low == pytest.approx(once.high - once.low, rel=0.03)
+
+
+def test_what_no_event_by_the_horizon_tells():
+    """The interval of the risk is that of a share of 0, and no curve can be fitted."""
+    early = {"time": [1.0, 2.0, 3.0, 4.0], "event": [0, 0, 0, 1], "horizon": 0.5}
+    rows = ct.SurvivalPredictions([0.1, 0.2, 0.3, 0.4], **early)
+    found = survival.cumulative_incidence(rows)
+    assert list(found) == pytest.approx([0.0, 0.0, 1 - 0.025**0.25])
+    with pytest.raises(NotApplicable, match="all rows or none have the event by the horizon"):
+        survival.calibration_slope(rows)
+    with pytest.raises(NotApplicable, match="Cox model of the risk does not converge"):
+        survival.smooth_calibration(rows)
 
 
 def test_weights_count_rows_as_often():
@@ -343,6 +363,9 @@ def test_messages_name_what_the_caller_passed():
     for test in (survival.a_calibration, survival.d_calibration):
         with pytest.raises(InvalidInput, match=r"survival .*got 1.4 at row 1; (?!.*logits)"):
             test([0.2, 1.4], [1, 0])
+        with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got 5"):
+            test([0.2, 0.4], [1, 0], level=5)
+        assert "are expected in each bin" in str(test([0.2, 0.4], [1, 0]))
         with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
             test([0.2, 0.4], [1])
         with pytest.raises(InvalidInput, match="survival must have one dimension"):
