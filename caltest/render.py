@@ -89,6 +89,17 @@ def number(value: object) -> str:
     return f"{value:z.4g}" if isinstance(value, float) else str(value)
 
 
+def rows_in_words(n: int) -> str:
+    """Return a number of rows in words.
+
+    Examples
+    --------
+    >>> rows_in_words(1), rows_in_words(2000)
+    ('1 row', '2,000 rows')
+    """
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
 def pvalue(value: float, smallest: str = SMALLEST) -> str:
     """A p-value as R's `format.pval` shows it: a small one as a bound, never as 0.
 

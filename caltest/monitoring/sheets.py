@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
-from caltest.render import Sheet, number
+from caltest.render import Sheet, number, rows_in_words
 from caltest.results.wording import short, size_in_words
 
 if TYPE_CHECKING:
@@ -29,17 +29,6 @@ def evalue(log: float) -> str:
     if math.isinf(log):
         return "0" if log < 0 else "infinite"
     return f"{math.exp(log):.2g}" if abs(log) < 700.0 else f"1e{round(log / math.log(10.0)):+d}"
-
-
-def rows_in_words(n: int) -> str:
-    """A number of rows.
-
-    Examples
-    --------
-    >>> rows_in_words(1), rows_in_words(2000)
-    ('1 row', '2,000 rows')
-    """
-    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str], ...]:

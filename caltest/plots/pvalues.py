@@ -11,8 +11,8 @@ import numpy as np
 from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring import Monitor
-from caltest.monitoring.sheets import rows_in_words
 from caltest.plots import base
+from caltest.render import rows_in_words
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
 from caltest.types import Axes, Flags, Floats, Order

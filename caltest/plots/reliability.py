@@ -14,12 +14,12 @@ from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
 from caltest.measures.isotonic.confidence_band import ConfidenceBandCurve
 from caltest.measures.isotonic.corp import CorpBand
-from caltest.monitoring.sheets import rows_in_words
 from caltest.plots import base
 from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.predictions.options import MeasuredOptions, NoOptions, check_names
+from caltest.render import rows_in_words
 from caltest.types import Axes, Floats
 
 NAME = "a reliability diagram"
