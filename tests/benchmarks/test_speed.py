@@ -329,7 +329,6 @@ def resampled(test, size, goal="", *, n_resamples=999, rounds=1, **options):
 
 
 def segments(data, **options):
-    """Return the number of segments of a scan."""
     p, y, groups = data
     return ct.test_segments(p, y, segments=groups, rng=1, n_jobs=2, **options).n
 
@@ -555,7 +554,6 @@ def cases(works, *own):
 
 
 def timed(benchmark, work, library, data):
-    """Return what the library gave."""
     benchmark.group = work.name
     call = work.peers.get(library, work.ours)
     return benchmark.pedantic(call, data, rounds=work.rounds, warmup_rounds=int(work.rounds > 1))

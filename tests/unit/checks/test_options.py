@@ -23,7 +23,6 @@ def test_groups_that_are_no_text_have_the_names_that_they_print():
 
 
 def test_check_weights_returns_a_locked_copy():
-    """Weights are floats that the caller cannot change."""
     given = np.array([1, 0, 2])
     weights = check_weights(given, 3)
     given[0] = 5
@@ -33,7 +32,6 @@ def test_check_weights_returns_a_locked_copy():
 
 @pytest.mark.parametrize("groups", [["a", "b"], [1, 2], [True, False], [0.5, 1.5]])
 def test_check_groups_keeps_the_values(groups):
-    """Groups may be text, numbers or booleans."""
     values = check_groups(groups, 2)
     assert values.tolist() == groups
     assert not values.flags.writeable
@@ -41,7 +39,6 @@ def test_check_groups_keeps_the_values(groups):
 
 @pytest.mark.parametrize("rows", [[0, 2], [True, False, True], slice(0, 3, 2), [0, -1]])
 def test_check_rows_takes_masks_slices_and_indices(rows):
-    """All of them name the first and the last of three rows."""
     assert np.arange(3)[check_rows(rows, 3)].tolist() == [0, 2]
 
 

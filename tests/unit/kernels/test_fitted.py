@@ -96,7 +96,6 @@ def test_tiles_cover_every_pair_once(n, m):
 
 
 def test_distances_do_not_depend_on_threads():
-    """The bandwidth is the same for any number of jobs."""
     probs = np.random.default_rng(0).dirichlet(np.ones(10), 1500)
     one = FittedKernel(Scaled(Exponential()), probs)
     with threads(2):

@@ -32,7 +32,6 @@ def test_profile_equals_the_textbook(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_profile_falls_from_one(kernel):
-    """It is 1 at distance 0 and decreases towards 0."""
     values = kernel().profile(np.linspace(0.0, 20.0, 200))
     assert values[0] == 1.0
     assert (np.diff(values) < 0).all()
@@ -79,7 +78,6 @@ def test_kernel_of_a_callable_is_not_known_to_be_psd():
     ],
 )
 def test_kernel_prints_its_profile_and_metric(kernel, words):
-    """The print names the shape and the distance."""
     assert str(kernel) == words
 
 
