@@ -54,7 +54,7 @@ class Work(NamedTuple):
 def binary(n):
     """Return P(class 1) and labels of calibrated predictions."""
     rng = np.random.default_rng(0)
-    event = rng.uniform(0.001, 0.999, n)
+    event = rng.random(n)
     return event, (rng.random(n) < event).astype(np.int64)
 
 
@@ -175,6 +175,11 @@ def pvalue(*data, test, **options):
     return ct.test_calibration(*data, test=test, rng=0, n_jobs=2, **options).pvalue
 
 
+def checked(data, labels=None):
+    """Return Predictions, which data may be."""
+    return data if labels is None else ct.Predictions(data, labels)
+
+
 def limit(test):
     """Return the call of the p-value of the limit law for external data."""
     return partial(pvalue, test=test, null="asymptotic")
@@ -277,7 +282,7 @@ VALUES = [
     Work(
         "belt, bind and fit, n = 10^6",
         MILLION,
-        lambda *data: CalibrationBelt().bind(ct.Predictions(*data[-2:])).value(),
+        lambda *data: CalibrationBelt().bind(checked(*data)).value(),
     ),
     Work(
         "CORP miscalibration, n = 10^6",
