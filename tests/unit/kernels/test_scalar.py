@@ -38,15 +38,6 @@ def test_profile_falls_from_one(kernel):
     assert (values > 0).all()
 
 
-@pytest.mark.parametrize("kernel", [Exponential, Matern32, Matern52])
-def test_polynomial_and_rate_give_the_profile(kernel):
-    """The coefficients of the recursion on a line describe the same kernel."""
-    r = np.linspace(0.0, 5.0, 20)
-    x = kernel.rate * r
-    expected = sum(c * x**k for k, c in enumerate(kernel.polynomial)) * np.exp(-x)
-    np.testing.assert_allclose(kernel().profile(r), expected, rtol=1e-14)
-
-
 @pytest.mark.parametrize("m", [2, 3, 6])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("metric", ["tv", "euclidean"])
