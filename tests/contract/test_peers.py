@@ -59,7 +59,6 @@ class OfClassifier(BaseEstimator):
         return self
 
     def predict_proba(self, probs):
-        """Return the calibrated probabilities."""
         return self.inner_.predict_proba(probs)
 
 
@@ -79,7 +78,6 @@ class AsGiven(BaseEstimator):
         return X
 
     def predict(self, X):
-        """Return the most probable class."""
         return self.classes_[X.argmax(axis=1)]
 
     def __sklearn_tags__(self):

@@ -31,7 +31,6 @@ STUDY = {"slope": 0.3, "test": "spiegelhalter", "n_datasets": 20, "rng": 1}
 
 
 def predictions():
-    """Return predictions in two groups."""
     return ct.Predictions(PROBS, LABELS, groups=GROUPS)
 
 

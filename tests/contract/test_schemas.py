@@ -48,7 +48,6 @@ def table(tmp_path):
 
 
 def printed(capsys, *words):
-    """Run a command and parse what it printed."""
     assert run([str(word) for word in words]) == 0
     return json.loads(capsys.readouterr().out)
 

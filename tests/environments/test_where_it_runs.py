@@ -64,7 +64,6 @@ CALL = partial(ct.test_calibration, n_resamples=49, rng=1)
 
 
 def pvalues(found):
-    """Return the p-values."""
     return [result.pvalue for result in found]
 
 

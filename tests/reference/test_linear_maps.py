@@ -91,7 +91,6 @@ def log_loss(probs, y):
 
 
 def rows(file):
-    """Rows of a table, by the names of its columns."""
     with file.open() as lines:
         return list(csv.DictReader(lines))
 

@@ -24,7 +24,6 @@ def simulate(seed, correlation, slope=1.0):
 
 
 def rejections(key, null, correlation, slope=1.0):
-    """Count rejections among simulated data sets."""
     measure, test = REGISTRY[key].with_options({}), NULLS[null].test
     settings = {"n_resamples": 99}
     sets = [simulate(seed, correlation, slope) for seed in range(SETS)]

@@ -19,7 +19,6 @@ def one_thread():
 
 
 def rejections(null, model, n, m, locations=None):
-    """Count rejections at 5 % among simulated data sets."""
     measure, test = CME(locations=locations), NULLS[null].test
     settings = {"n_resamples": 99}
     sets = [generative_model(model, n=n, m=m, rng=seed) for seed in range(SETS)]

@@ -22,7 +22,6 @@ RIDGE = np.array([1e-9, 1e-9])
 
 @pytest.fixture(params=[1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def sets(request):
-    """Return the number of data sets."""
     return request.param
 
 
@@ -109,7 +108,6 @@ def test_external_limit_rejects_development_samples_too_seldom(test, sets):
 
 
 def notes(data):
-    """Return the notes of the limit as one text."""
     return " ".join(REGISTRY["hosmer-lemeshow"].with_options({}).limit(data).notes)
 
 

@@ -21,7 +21,6 @@ def searched(p, q, rng, **options):
 
 
 def two(p):
-    """Return the probabilities of both classes."""
     return np.column_stack([1 - p, p])
 
 

@@ -42,7 +42,6 @@ def pvalue(null, predictions, seed, *, n_resamples=199, **options):
 
 
 def rejections(model, null, seeds, **options):
-    """Count the data sets that are rejected."""
     sets = ((seed, generative_model(model, rng=seed)) for seed in seeds)
     return sum(pvalue(null, p, seed, **options) <= LEVEL for seed, p in sets)
 

@@ -43,7 +43,6 @@ FIELDS = {
 
 @pytest.fixture
 def make_test():
-    """Make an HTest with some fields changed."""
     return lambda **changes: HTest(**(FIELDS | changes))
 
 

@@ -57,7 +57,6 @@ def from_model(model=MODEL, X=X, y=Y, **options):
 
 
 def from_frame(df=TABLE, label="y", **options):
-    """Take the columns of a table."""
     return lambda: Predictions.from_frame(df, label=label, **options)
 
 
@@ -75,7 +74,6 @@ def fit(estimator, *data):
 
 
 def lens(key, seen=READY3):
-    """Look at predictions through a lens."""
     return lambda: lenses.resolve_lens(key)(seen)
 
 

@@ -31,7 +31,6 @@ def calibration_set(n=120, m=3, seed=0, weight=None):
 
 @pytest.fixture(scope="module")
 def data():
-    """Return those of three classes."""
     return calibration_set().inputs.values, calibration_set().codes
 
 

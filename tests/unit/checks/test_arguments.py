@@ -1,6 +1,7 @@
-"""Checks of single arguments: what is taken, and in which form."""
+"""Checks of single arguments: what is taken, and in which form; what is refused, and how."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,18 @@ from caltest import InvalidInput
 from caltest.calibrators.gp.calibrator import check_scores
 from caltest.calibrators.gp.fit import check_interval
 from caltest.calibrators.spline.calibrator import check_spline_mode
-from caltest.checks import check_design, check_light_bounds, check_optional_integer, check_tolerance
+from caltest.checks import (
+    check_choice,
+    check_design,
+    check_groups,
+    check_integer,
+    check_level,
+    check_light_bounds,
+    check_optional_integer,
+    check_positive,
+    check_seed,
+    check_tolerance,
+)
 from caltest.htests.master_scale import check_counts, check_default_rates, check_grades
 from caltest.lenses.classes import check_classes_of_groups, check_grouping, check_rank
 from caltest.measures.binning import check_power
@@ -20,188 +32,184 @@ from caltest.measures.kernel.cme import check_locations, check_points
 from caltest.measures.recalibration.belt import CalibrationBelt, check_levels
 from caltest.measures.smooth.ici import check_fraction
 
-
-def test_argument_that_may_be_missing():
-    """None leaves out a tolerance, an integer and the digits."""
-    assert check_tolerance(0.5, equivalence=True, null=None) == 0.5
-    assert check_tolerance(None, equivalence=False, null="exact") is None
-    assert check_optional_integer(None, "max_bins") is None
-    assert check_optional_integer(3, "max_bins") == 3
-    with pytest.raises(InvalidInput, match="max_bins must be an integer of at least 1"):
-        check_optional_integer(0, "max_bins")
-    assert check_digits(None) is None
-    assert check_digits(3) == 3
-
-
-@pytest.mark.parametrize("p", [1, 1.5, 2, np.float64(3), math.inf])
-def test_power_may_be_any_number_from_one(p):
-    assert check_power(p) == p
-
-
-NAMES = ("internal", "threshold", "max_degree")
-
-
-@pytest.mark.parametrize("max_degree", [2, 3, 4, np.int64(4)])
-def test_belt_takes_degrees_up_to_four(max_degree):
-    """From 2 in the development sample, from 1 else."""
-    CalibrationBelt(internal=True, threshold=0.95, max_degree=max_degree)
-    CalibrationBelt(internal=False, threshold=0.9, max_degree=1)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            (False, 0.95, 5),
-            "max_degree must be at most 4, up to which the null distribution is known; got 5",
-        ),
-        ((True, 0.95, 1), "max_degree must be an integer of at least 2; got 1"),
-        ((False, 1.0, 4), "threshold must lie strictly between 0 and 1; got 1.0"),
-        (("external", 0.95, 4), "internal must be True or False; got 'external'"),
-    ],
-)
-def test_belt_refuses_options(options, message):
-    with pytest.raises(InvalidInput, match=f"^{message}; pass "):
-        CalibrationBelt(**dict(zip(NAMES, options, strict=True)))
-
-
-@pytest.mark.parametrize("levels", [(), "0.95", (0.8, 95), None])
-def test_levels_that_are_none_are_refused(levels):
-    with pytest.raises(InvalidInput, match="confidence must"):
-        check_levels(levels)
-
-
-@pytest.mark.parametrize("digits", [0, 16, 2.0, True])
-def test_digits_are_those_of_a_double(digits):
-    with pytest.raises(InvalidInput, match="digits must be"):
-        check_digits(digits)
-
-
-@pytest.mark.parametrize("share", [0.01, 0.5, 1, np.float32(1)])
-def test_fraction_is_returned_as_a_float(share):
-    assert isinstance(check_fraction(share, "span"), float)
-
-
-def test_design_is_a_table_of_finite_numbers():
-    design = check_design([1, 2, 3])
-    assert design.shape == (3, 1)
-    assert not design.flags.writeable
-    with pytest.raises(InvalidInput, match="design must be finite; got nan at row 1, column 0"):
-        check_design([[1.0, 2.0], [np.nan, 3.0]])
-
-
-@pytest.mark.parametrize("design", [np.zeros((2, 2, 2)), [], 3.0])
-def test_design_of_another_shape_is_refused(design):
-    with pytest.raises(InvalidInput, match="design must have a row for each observation"):
-        check_design(design)
-
-
-@pytest.mark.parametrize(
-    "groups",
-    [[["a", "b"], ["c"]], (("a", "b"), ("c",)), [["a", "b"], "c"], [np.array(["a", "b"]), "c"]],
-    ids=["lists", "tuples", "single", "array"],
-)
-def test_groups_may_be_any_sequences_and_single_classes(groups):
-    """Groups become tuples; a class by itself is a group of one."""
-    assert check_classes_of_groups(groups) == (("a", "b"), ("c",))
-
-
-def test_check_grouping_counts_the_rest_as_the_last_group():
-    """Classes that no group names come after the groups."""
-    group_of = check_grouping((("d",), ("a", "b")), np.array(["a", "b", "c", "d"]))
-    assert group_of.tolist() == [1, 1, 2, 0]
-
-
-def test_check_rank_takes_the_limit_itself():
-    """The limit is allowed, one more is not."""
-    check_rank(3, 3, "top-3")
-    with pytest.raises(InvalidInput, match=r"r must be at most 3 .*; got 4 in top-4"):
-        check_rank(4, 3, "top-4")
-
-
+INF, NAN = math.inf, math.nan
 CLASSES = np.array(["ant", "bee", "cat"])
 PROBS = [[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]]
 
 
-@pytest.mark.parametrize("value", [None, 1, np.int64(10), (PROBS, [0, 1])])
-def test_locations_are_a_number_a_pair_or_nothing(value):
-    assert check_locations(value) == value
+def belt(options):
+    """Make a belt, without its print."""
+    CalibrationBelt(**dict(zip(("internal", "threshold", "max_degree"), options, strict=True)))
 
 
-def test_list_of_two_is_a_pair():
-    assert check_locations([PROBS, [0, 1]]) == (PROBS, [0, 1])
+def ranked(rank):
+    """Check a rank among three."""
+    return check_rank(rank, 3, f"top-{rank}")
+
+
+integer, positive = (
+    partial(check_integer, name="bins", minimum=2),
+    partial(check_positive, name="h"),
+)
+interval, logits = partial(check_interval, name="bounds"), partial(check_scores, name="z")
+logits = partial(logits, probabilities=False)
+choice = partial(check_choice, choices=["exact", "bootstrap"], name="null")
+lens = partial(check_choice, choices=["strong", "confidence"], name="lens")
+optional, groups = partial(check_optional_integer, name="max_bins"), partial(check_groups, n=2)
+correlation = partial(check_correlation, classes=("a", "b"))
+TAKEN = [
+    (partial(check_tolerance, equivalence=True, null=None), [0.5], 0.5),
+    (partial(check_tolerance, equivalence=False, null="exact"), [None], None),
+    (optional, [None], None),
+    (optional, [3], 3),
+    (check_digits, [None], None),
+    (check_digits, [3], 3),
+    (check_power, [2, np.float64(2)], 2),
+    (check_power, [1], 1),
+    (check_power, [INF], INF),
+    (belt, [(True, 0.95, degree) for degree in (2, 3, 4, np.int64(4))] + [(False, 0.9, 1)], None),
+    (partial(check_fraction, name="span"), [0.5, np.float32(0.5)], 0.5),
+    (partial(check_fraction, name="span"), [1], 1.0),
+    (
+        check_classes_of_groups,
+        [
+            [["a", "b"], ["c"]],
+            (("a", "b"), ("c",)),
+            [["a", "b"], "c"],
+            [np.array(["a", "b"]), "c"],
+        ],
+        (("a", "b"), ("c",)),
+    ),
+    (ranked, [3], None),
+    (check_locations, [None], None),
+    (check_locations, [1, np.int64(1)], 1),
+    (check_locations, [(PROBS, [0, 1]), [PROBS, [0, 1]]], (PROBS, [0, 1])),
+    (interval, [[1, 2]], (1.0, 2.0)),
+    (check_light_bounds, [(0.5, 0.2, 0.05), np.array([0.5, 0.2, 0.05])], (0.5, 0.2, 0.05)),
+    (correlation, [0], 0.0),
+    (correlation, [np.float32(0.5)], 0.5),
+    (correlation, ["a"], "a"),
+    (partial(check_grades, size=3), [None], [1, 2, 3]),
+    (partial(check_grades, size=2), [np.array(["A", "B"])], ["A", "B"]),
+    (integer, [np.int32(3)], 3),
+    (positive, [np.float32(3)], 3.0),
+    (check_level, [0.5, np.float64(0.5)], 0.5),
+    (partial(check_level, name="confidence"), [0.95], 0.95),
+    (partial(choice, choices={"exact": 1}), ["exact"], "exact"),
+]
+REFUSED = [
+    (optional, [0], "max_bins must be an integer of at least 1"),
+    (
+        belt,
+        [(False, 0.95, 5)],
+        "max_degree must be at most 4, up to which .* is known; got 5; pass ",
+    ),
+    (belt, [(True, 0.95, 1)], "max_degree must be an integer of at least 2; got 1; pass "),
+    (belt, [(False, 1.0, 4)], "threshold must lie strictly between 0 and 1; got 1.0; pass "),
+    (belt, [("external", 0.95, 4)], "internal must be True or False; got 'external'; pass "),
+    (check_levels, [(), "0.95", (0.8, 95), None], "confidence must"),
+    (check_digits, [0, 16, 2.0, True], "digits must be"),
+    (
+        check_design,
+        [np.zeros((2, 2, 2)), [], 3.0],
+        "design must have a row for each observation",
+    ),
+    (
+        check_design,
+        [[[1.0, 2.0], [np.nan, 3.0]]],
+        "design must be finite; got nan at row 1, column 0",
+    ),
+    (ranked, [4], r"r must be at most 3 .*; got 4 in top-4"),
+    (
+        partial(check_points, classes=CLASSES),
+        [([0.2, 0.5], [0, 1])],
+        "must have 3 columns, the classes under the lens; got 2",
+    ),
+    (
+        interval,
+        [(2, 1), (1, 1), (1,), (1, 2, 3), "12", None, 3],
+        "bounds must be two ascending numbers; got",
+    ),
+    (
+        interval,
+        [(0, 1), (-1, 1), (1, INF), (1, "2")],
+        "each end of bounds must be a positive number",
+    ),
+    (logits, [[0.0, INF], [0.0, NAN]], r"z must be finite; got .* at row 1"),
+    (
+        check_light_bounds,
+        [(0.5, 0.2), (0.2, 0.2, 0.1), (1.0, 0.5, 0.1), (0.5, 0.1, 0.0), 0.5, "abc"],
+        "must be three descending p-values|must be numbers",
+    ),
+    (choice, ["exactt", "Exact", "EXACT"], r"got .*; did you mean 'exact'\?"),
+    (lens, ["Conf"], r"did you mean 'confidence'\?"),
+    (lens, ["c"], "pass one of these"),
+    (
+        check_level,
+        [0, 1, -0.1, 1.5, NAN, "0.05", None, True, 10**400],
+        "level must lie strictly between 0 and 1; got ",
+    ),
+    # Almost every model would be called not calibrated.
+    (check_level, [0.95], r"got 0\.95; pass 0\.05 for a confidence of 95 %"),
+    (positive, [0, -1, INF, NAN, "1", None, True], "h must be a positive number; got "),
+    (integer, [1, 2.0, "3", None, True], "bins must be an integer of at least 2; got "),
+    (
+        groups,
+        [["a", None], [1.0, NAN], ["a", NAN]],
+        "groups must not be missing; got .* at row 1",
+    ),
+    (check_seed, [-1, 1.5, "1", True, np.random], "rng must be None, a non-negative integer"),
+    *(
+        (partial(check_level, name=name, percent=percent), [value], f"; pass {remedy}")
+        for name, percent, value, remedy in (
+            ("level", 5, 95, "0.05 for 5 %, which goes with a confidence of 95 %"),
+            ("level", 5, 10, "0.1 for 10 %$"),
+            ("level", 5, 1, "0.05 for 5 %$"),
+            ("confidence", 95, 95, "0.95 for 95 %$"),
+            ("confidence", 95, 5, "0.95 for 95 %, which goes with a level of 5 %"),
+            ("power", 95, 80, "0.8 for 80 %$"),
+        )
+    ),
+]
+
+
+def test_argument_is_taken_as_a_plain_value(case):
+    for check, given, expected in TAKEN:
+        for value in given:
+            with case(check, value):
+                found = check(value)
+                assert found == expected
+                assert type(found) is type(expected) or check in {check_power, check_locations}
+
+
+def test_argument_that_breaks_its_rule_is_refused(case):
+    for check, given, message in REFUSED:
+        for value in given:
+            with case(check, str(value)[:20]), pytest.raises(InvalidInput, match=message):
+                check(value)
+
+
+def test_classes_that_no_group_names_come_after_the_groups():
+    group_of = check_grouping((("d",), ("a", "b")), np.array(["a", "b", "c", "d"]))
+    assert group_of.tolist() == [1, 1, 2, 0]
 
 
 @pytest.mark.parametrize("labels", [["cat", "ant"], [2, 0], np.eye(3)[[2, 0]]])
 def test_points_become_probabilities_and_codes(labels):
-    """Labels are names, codes or one-hot rows."""
     probs, codes = check_points((PROBS, labels), CLASSES)
     np.testing.assert_array_equal(probs, PROBS)
     np.testing.assert_array_equal(codes, [2, 0])
 
 
-def test_points_need_the_classes_under_the_lens():
-    """The message says how many there are."""
-    with pytest.raises(
-        InvalidInput, match="must have 3 columns, the classes under the lens; got 2"
-    ):
-        check_points(([0.2, 0.5], [0, 1]), CLASSES)
-
-
-def test_interval_is_two_ascending_positive_numbers():
-    assert check_interval([1, 2], "bounds") == (1.0, 2.0)
-
-
-@pytest.mark.parametrize("value", [(2, 1), (1, 1), (1,), (1, 2, 3), "12", None, 3])
-def test_interval_of_another_shape_is_refused(value):
-    with pytest.raises(InvalidInput, match="bounds must be two ascending numbers; got"):
-        check_interval(value, "bounds")
-
-
-@pytest.mark.parametrize("value", [(0, 1), (-1, 1), (1, float("inf")), (1, "2")])
-def test_interval_has_positive_finite_ends(value):
-    with pytest.raises(InvalidInput, match="each end of bounds must be a positive number"):
-        check_interval(value, "bounds")
-
-
-def test_scores_are_read_as_floats():
-    """Logits may be anything finite; the result is read-only."""
-    values = check_scores([-3, 4], "z", probabilities=False)
-    assert values.tolist() == [-3.0, 4.0]
-    assert not values.flags.writeable
-
-
-@pytest.mark.parametrize("value", [float("inf"), float("nan")])
-def test_logits_must_be_finite(value):
-    with pytest.raises(InvalidInput, match=r"z must be finite; got .* at row 1"):
-        check_scores([0.0, value], "z", probabilities=False)
-
-
-@pytest.mark.parametrize("bounds", [(0.5, 0.2, 0.05), [0.5, 0.2, 0.05], np.array([0.5, 0.2, 0.05])])
-def test_light_bounds_are_three_floats(bounds):
-    assert check_light_bounds(bounds) == (0.5, 0.2, 0.05)
-
-
-@pytest.mark.parametrize(
-    "bounds", [(0.5, 0.2), (0.2, 0.2, 0.1), (1.0, 0.5, 0.1), (0.5, 0.1, 0.0), 0.5, "abc"]
-)
-def test_light_bounds_of_another_shape_are_refused(bounds):
-    with pytest.raises(InvalidInput, match=r"must be three descending p-values|must be numbers"):
-        check_light_bounds(bounds)
-
-
-@pytest.mark.parametrize(("value", "checked"), [(0, 0.0), (np.float32(0.5), 0.5), ("a", "a")])
-def test_correlation_is_a_float_or_a_class(value, checked):
-    assert check_correlation(value, ("a", "b")) == checked
-
-
-def test_columns_of_grades_are_read_only_and_numbered_by_default():
+def test_columns_are_read_only():
+    """Of grades, a design, logits."""
     rates = check_default_rates([0, 1])
     counts = check_counts([3.0, 4.0], 2, "n", minimum=1)
     assert (rates.dtype, counts.dtype) == (np.float64, np.int64)
-    assert not any(array.flags.writeable for array in (rates, counts))
-    assert check_grades(None, 3) == [1, 2, 3]
-    assert check_grades(np.array(["A", "B"]), 2) == ["A", "B"]
+    design, values = check_design([1, 2, 3]), logits([-3, 4])
+    assert design.shape == (3, 1)
+    assert values.tolist() == [-3.0, 4.0]
+    assert not any(array.flags.writeable for array in (rates, counts, design, values))
 
 
 P = np.linspace(0.1, 0.9, 20)

@@ -37,7 +37,6 @@ class Tensor:
     ids=lambda values: type(values).__name__,
 )
 def test_as_numbers_reads_any_array_like(values):
-    """Lists, arrays of any layout, tables and tensors give the same numbers."""
     np.testing.assert_array_equal(as_numbers(values, "probs"), ROWS)
 
 
@@ -61,7 +60,6 @@ def test_as_numbers_reads_arrow():
 
 
 def test_as_array_keeps_text_and_numbers_apart():
-    """A list of text and numbers does not turn the numbers into text."""
     assert as_array([1, "1"], "labels").tolist() == [1, "1"]
 
 
@@ -73,7 +71,6 @@ def test_check_column_takes_a_column_vector():
 
 
 def test_read_only_locks_in_place():
-    """The array itself is locked and returned."""
     array = np.zeros(2)
     assert read_only(array) is array
     with pytest.raises(ValueError, match="read-only"):

@@ -41,7 +41,6 @@ def test_check_labels_reads_integers_text_booleans_and_one_hot(labels, classes):
 
 @pytest.mark.parametrize("dtype", ["category", "string", "object", "Int64", "boolean"])
 def test_check_labels_reads_the_types_of_pandas(dtype):
-    """The types of pandas are read as what they hold."""
     pd = pytest.importorskip("pandas")
     values = [True, False, True] if dtype in ("Int64", "boolean") else ["dog", "cat", "dog"]
     assert check_labels(pd.Series(values, dtype=dtype), 3, 2)[0].tolist() == CODES

@@ -12,7 +12,6 @@ ROWS = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]])
 
 
 def test_check_probs_returns_a_copy_that_is_locked():
-    """Later changes to the input do not reach the copy, which cannot be changed."""
     given = ROWS.copy()
     probs = check_probs(given)
     given[0] = 0
@@ -23,14 +22,12 @@ def test_check_probs_returns_a_copy_that_is_locked():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, object, np.longdouble])
 def test_check_probs_takes_one_dimension_for_class_1(dtype):
-    """A vector p stands for the rows (1 - p, p)."""
     probs = check_probs(np.array([0.25, 1.0], dtype=dtype))
     np.testing.assert_array_equal(probs, [[0.75, 0.25], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize("values", [[0, 1], [False, True]])
 def test_check_probs_takes_hard_predictions(values):
-    """Zeros and ones are probabilities, as numbers or booleans."""
     np.testing.assert_array_equal(check_probs(values), [[1, 0], [0, 1]])
 
 

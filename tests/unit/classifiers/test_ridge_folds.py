@@ -13,7 +13,6 @@ PHI, Y, FOLDS = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 2)), np.arange(30
 
 
 def sums():
-    """Two blocks of rows."""
     found = FoldSums(3, 4, 2)
     for rows in (slice(0, 11), slice(11, None)):
         found.add(PHI[rows], Y[rows], FOLDS[rows])

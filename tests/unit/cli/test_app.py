@@ -200,7 +200,6 @@ def test_warning_is_one_line(caltest, monkeypatch):
 
 
 def test_main_leaves_with_the_status():
-    """The entry point of the installed script exits the process."""
     with pytest.raises(SystemExit, match="2"):
         main(["nothing-of-that-name"])
 

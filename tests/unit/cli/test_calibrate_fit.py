@@ -38,7 +38,6 @@ def logits_csv(tmp_path):
 
 
 def test_map_is_that_of_python(caltest, predictions_csv, tmp_path):
-    """The saved map predicts as the calibrator that was fitted in Python."""
     path = tmp_path / "map.json"
     finished = caltest(
         "calibrate", "fit", predictions_csv, *fit("--method", "temperature", "-o", path)

@@ -29,13 +29,11 @@ def models_csv(tmp_path):
 
 
 def predictions(path, prefix):
-    """Read the columns of a model."""
     return package.Predictions.read(path, label="y", probs=prefix)
 
 
 @pytest.mark.full
 def test_calibrators_are_those_of_python(caltest, models_csv):
-    """The command line prints what `compare_calibrators` returns."""
     arguments = ("--probs", "sharp_", "--calibrators", "temperature,platt", "--cv", "3")
     expected = package.compare_calibrators(
         predictions(models_csv, "sharp_"),

@@ -46,5 +46,4 @@ def test_demo_says_what_comes_next(printed):
 
 
 def test_demo_rejects_bad_options(refused):
-    """An illegal option exits with 2 and one line."""
     assert "--seed must be an integer of at least 0; got -1" in refused("demo", "--seed", "-1")

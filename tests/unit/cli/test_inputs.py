@@ -10,7 +10,6 @@ QUICK = ("--label", "y", "--n-resamples", "19", "--seed", "1")
 
 
 def test_standard_input_is_read(caltest, predictions_csv, stdin):
-    """The result is that of the file, and the print names the stream."""
     expected = caltest("test", predictions_csv, *QUICK).out
     stdin(predictions_csv.read_bytes())
     finished = caltest("test", "-", *QUICK)

@@ -14,14 +14,12 @@ Z = (*QUICK, "--test", "spiegelhalter", "--null", "asymptotic")
 
 
 def test_result_is_that_of_python(caltest):
-    """The command line prints what `power` returns."""
     expected = package.power(beta(2, 5), n=[30, 60], temperature=2, n_datasets=20, rng=1)
     finished = caltest("power", "--beta", "2,5", "--temperature", "2", "--n", "30,60", *QUICK)
     assert finished == (0, str(expected), "")
 
 
 def test_sample_size_is_that_of_python(caltest):
-    """The command line prints what `sample_size` returns."""
     options = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 20, "rng": 1}
     expected = package.sample_size(beta(2, 5), slope=0.4, power=0.7, **options)
     finished = caltest("sample-size", "--beta", "2,5", "--slope", "0.4", "--power", "0.7", *Z)

@@ -16,7 +16,6 @@ SEEDED = (*QUICK, "--seed", "1")
     ("name", "start"), [("html", "<!DOCTYPE html>"), ("md", "# Are"), ("json", "{")]
 )
 def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
-    """Every format starts as it should and ends with a line break."""
     finished = caltest("report", predictions_csv, *SEEDED, "--format", name)
     assert (finished.status, finished.err) == (0, "")
     assert finished.out.startswith(start)

@@ -14,7 +14,6 @@ QUICK = ("--label", "y", "--n-resamples", "19", "--seed", "1")
 
 
 def test_result_is_that_of_python(caltest, predictions_csv):
-    """The command line prints what `test_calibration` returns."""
     predictions = package.Predictions.read(predictions_csv, label="y", probs="p_")
     expected = package.test_calibration(None, predictions, n_resamples=19, rng=1)
     finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_")
@@ -22,7 +21,6 @@ def test_result_is_that_of_python(caltest, predictions_csv):
 
 
 def test_by_tests_each_group(caltest, predictions_csv):
-    """A column splits the rows into groups."""
     arguments = ("--probs", "p_", "--by", "ward", "--format", "json")
     finished = caltest("test", predictions_csv, *QUICK, *arguments)
     rows = json.loads(finished.out)["rows"]
@@ -81,7 +79,6 @@ def test_verdict_takes_groups_and_segments(caltest, wards_csv):
     ],
 )
 def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
-    """Every format starts as it should and ends with a line break."""
     finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", "--format", name)
     assert finished.out.startswith(start)
     assert finished.out.endswith("\n")

@@ -45,7 +45,6 @@ STRUCTURED = ["structured-vector", "structured-matrix"]
 
 
 def compare(data=DATA, calibrators=("temperature", "vector"), model=None, **options):
-    """Compare with few resamples."""
     options = {"calibrators": list(calibrators), **QUICK, **options}
     return ct.compare_calibrators(model, data, **options)
 

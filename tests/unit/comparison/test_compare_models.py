@@ -26,7 +26,6 @@ QUICK = {"n_resamples": 199, "rng": 1}
 
 
 def compare(models=MODELS, data=Y, **options):
-    """Compare with few resamples."""
     return ct.compare_models(models, data, **{**QUICK, **options})
 
 

@@ -32,7 +32,6 @@ def test_options_are_those_of_the_measure_that_are_not_fixed():
 
 @pytest.fixture(scope="module")
 def predictions():
-    """Return a small data set of M2."""
     return generative_model("M2", n=40, m=3, rng=0)
 
 

@@ -21,7 +21,6 @@ def grouped(model, sizes, seed=0):
 
 
 def run(predictions, **options):
-    """Test each group with few resamples and a fixed seed."""
     settings = {"n_resamples": 199, "rng": 7, "by": True, "lens": "confidence"} | options
     return calibration_test(predictions, **settings)
 

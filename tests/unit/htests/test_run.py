@@ -20,13 +20,11 @@ from caltest.measures import SKCE, skce
 
 @pytest.fixture(scope="module")
 def predictions():
-    """Return a small data set of M2 in three groups."""
     plain = generative_model("M2", n=60, m=3, rng=0)
     return Predictions(plain.probs, plain.labels, groups=np.repeat(["a", "b", "c"], 20))
 
 
 def run(predictions, **options):
-    """Test with few resamples and a fixed seed."""
     return calibration_test(None, predictions, **({"n_resamples": 39, "rng": 7} | options))
 
 

@@ -87,7 +87,6 @@ def plain_weighted_median(probs, weight=None):
 
 
 def binary(event):
-    """Return predictions of two classes."""
     return np.column_stack([1 - np.asarray(event), event])
 
 

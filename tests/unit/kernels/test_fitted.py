@@ -16,7 +16,7 @@ from caltest.kernels import (
     Sum,
     fitted,
 )
-from caltest.kernels.fitted import COLUMNS, ROWS, LineKernel, tile_groups
+from caltest.kernels.fitted import LineKernel
 from caltest.numerics.loops import threads
 
 LOGIT_CLIP = 2.0**-52
@@ -81,22 +81,7 @@ def test_projection_of_the_identity_copies_nothing():
     assert term.project(rows) is rows
 
 
-@pytest.mark.parametrize("n", [1, ROWS, ROWS + 1, COLUMNS + 3 * ROWS + 5])
-@pytest.mark.parametrize("m", [2, 1000])
-def test_tiles_cover_every_pair_once(n, m):
-    """Each (i, j) with j < i lies in exactly one tile, and no tile is larger than it may be."""
-    covered = np.zeros((n, n), dtype=int)
-    for (tiles,) in tile_groups(n, m):
-        for i0, i1, j0, j1 in tiles:
-            assert i1 - i0 <= ROWS
-            assert j1 - j0 <= COLUMNS
-            covered[i0:i1, j0:j1] += 1
-    assert (covered[np.tri(n, dtype=bool)] == 1).all()
-    assert (covered <= 1).all()
-
-
 def test_distances_do_not_depend_on_threads():
-    """The bandwidth is the same for any number of jobs."""
     probs = np.random.default_rng(0).dirichlet(np.ones(10), 1500)
     one = FittedKernel(Scaled(Exponential()), probs)
     with threads(2):

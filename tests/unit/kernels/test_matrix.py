@@ -49,7 +49,6 @@ def test_product_distributes_over_sums():
     ],
 )
 def test_kernel_prints_its_parts(kernel, words):
-    """The print names the construction and what it is made of."""
     assert str(kernel) == words
 
 

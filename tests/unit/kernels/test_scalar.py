@@ -32,20 +32,10 @@ def test_profile_equals_the_textbook(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_profile_falls_from_one(kernel):
-    """It is 1 at distance 0 and decreases towards 0."""
     values = kernel().profile(np.linspace(0.0, 20.0, 200))
     assert values[0] == 1.0
     assert (np.diff(values) < 0).all()
     assert (values > 0).all()
-
-
-@pytest.mark.parametrize("kernel", [Exponential, Matern32, Matern52])
-def test_polynomial_and_rate_give_the_profile(kernel):
-    """The coefficients of the recursion on a line describe the same kernel."""
-    r = np.linspace(0.0, 5.0, 20)
-    x = kernel.rate * r
-    expected = sum(c * x**k for k, c in enumerate(kernel.polynomial)) * np.exp(-x)
-    np.testing.assert_allclose(kernel().profile(r), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("m", [2, 3, 6])
@@ -79,7 +69,6 @@ def test_kernel_of_a_callable_is_not_known_to_be_psd():
     ],
 )
 def test_kernel_prints_its_profile_and_metric(kernel, words):
-    """The print names the shape and the distance."""
     assert str(kernel) == words
 
 

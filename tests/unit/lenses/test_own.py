@@ -55,7 +55,6 @@ def far_off(n=300):
 
 
 def pvalue_under(lens, data=None):
-    """Return the p-value under a lens."""
     return ct.test_calibration(data or far_off(), lens=lens, n_resamples=99, rng=1).pvalue
 
 

@@ -19,7 +19,6 @@ def largest_gap(probs, labels):
 
 @pytest.fixture(params=[2, 4])
 def data(request):
-    """Predictions of two and four classes."""
     return ct.datasets.generative_model("M1", n=80, m=request.param, rng=1)
 
 

@@ -463,7 +463,6 @@ def test_names_and_options_are_checked():
 
 
 def test_state_stays_small():
-    """Of groups too."""
     probs, labels = rows(70_000, 10)
     assert len(ct.monitor().update(probs, labels).to_json()) < 1_000_000
     probs, labels = rows(70_000, 2)

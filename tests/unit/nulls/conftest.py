@@ -14,7 +14,6 @@ class BoundCount(BoundMeasure):
     """How many labels are the last class, plus the mean probability of the first class."""
 
     def values(self, labels):
-        """Count in each row."""
         last = self.predictions.m - 1
         return (labels == last).sum(axis=1) + self.predictions.probs[:, 0].mean()
 

@@ -55,7 +55,6 @@ def test_impossible_labels_are_left_to_resampling():
 
 
 def draw(rng, size):
-    """Draw rows of five labels."""
     return rng.integers(0, 9, (size, 5)).astype(np.uint8)
 
 

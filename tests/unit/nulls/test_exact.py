@@ -69,7 +69,6 @@ M1 = ct.datasets.generative_model("M1", n=60, m=3, rng=1)
 
 
 def adaptive(data=M1, **options):
-    """Run a test with an adaptive number of resamples."""
     return ct.test_calibration(data, **{"n_resamples": "adaptive", "rng": 1} | options)
 
 

@@ -29,7 +29,6 @@ def risks(n=60, power=0.7, seed=1):
 
 
 def pvalue(data, test, null, **options):
-    """Return the p-value of a test."""
     return ct.test_calibration(data, test=test, null=null, rng=1, **options).pvalue
 
 

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.loops
 
 
 def fit(score, labels, weight):
-    """Return the fitted value of each row."""
     mass, events, last = pool_steps(labels.astype(np.uint8), weight, step_ends(score))
     return np.repeat(events / mass, np.diff(last, prepend=-1))
 

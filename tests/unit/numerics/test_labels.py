@@ -28,7 +28,6 @@ def drawn(probs, seed=0, size=7):
 
 @pytest.mark.parametrize(("m", "dtype"), [(2, "u1"), (256, "u1"), (257, "u2"), (65537, "u4")])
 def test_label_dtype_holds_every_code(m, dtype):
-    """The type is the smallest that holds m - 1."""
     assert label_dtype(m) == np.dtype(dtype)
 
 

@@ -25,7 +25,6 @@ def thread_name(k):
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
 def test_map_threads_keeps_the_order(n_jobs):
-    """The results come in the order of the tasks, whichever thread is first."""
 
     def slow_first(k):
         time.sleep(0.01 if k == 0 else 0.0)
@@ -65,7 +64,6 @@ def test_map_threads_gives_blas_one_thread_inside(n_jobs):
 
 
 def test_map_threads_passes_errors_on():
-    """An error in a thread is raised where the results are taken."""
 
     def fail(k):
         raise RuntimeError(f"task {k}")

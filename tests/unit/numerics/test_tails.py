@@ -79,7 +79,6 @@ def test_tail_that_underflows_is_the_smallest_positive_number(sf, x):
 
 
 def test_range_sf_is_above_modulus_sf():
-    """The range is at least the largest modulus."""
     x = np.linspace(0.1, 10, 100)
     assert all(range_sf(value) >= modulus_sf(value) for value in x)
 

@@ -19,7 +19,6 @@ QUICK = {"n": 40, "n_datasets": 40, "rng": 1}
 
 
 def counts(result):
-    """Return the numbers of rejections."""
     return [row.rejections for row in result]
 
 

@@ -17,7 +17,6 @@ PLANNED = ct.sample_size_for_precision(PROBS, intercept_width=0.3)
 
 
 def ns(result):
-    """Return the rows for each measure."""
     return {row.measure: row.n for row in result.rows}
 
 

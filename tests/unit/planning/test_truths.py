@@ -43,7 +43,6 @@ def test_ratio_divides_the_risk_of_two_classes():
 
 
 def test_noise_mixes_with_the_uniform_distribution():
-    """A share of the labels does not depend on the prediction."""
     np.testing.assert_allclose(truth_of_classes(3, noise=0.4).of(P3), 0.6 * P3 + 0.4 / 3)
 
 
@@ -130,7 +129,6 @@ def test_model_predicts_the_features(data):
 
 
 def test_model_predicts_the_columns_of_a_table():
-    """All columns but the label are features."""
     table = pl.DataFrame(X).with_columns(y=pl.Series(Y))
     model = GaussianNB().fit(table.drop("y"), Y)
     made = of(model, table, label="y")

@@ -15,7 +15,6 @@ RESULT = TABLE[0]
 
 
 def test_axes_are_those_given():
-    """Axes of the caller's are drawn in, without a new figure."""
     ax = Figure().add_subplot()
     assert base.axes(ax) is ax
 

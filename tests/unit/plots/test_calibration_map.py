@@ -104,12 +104,10 @@ DATA = {m: ct.datasets.generative_model("M2", 300, m, rng=1) for m in (2, 3, 5)}
 
 @cache
 def dirichlet():
-    """Return a fitted map of three classes."""
     return cal.DirichletCalibrator().fit(DATA[3])
 
 
 def arrows_of(quiver):
-    """Return starts and ends of arrows."""
     return quiver.XY, quiver.XY + np.column_stack([quiver.U, quiver.V])
 
 

@@ -18,12 +18,10 @@ def forecasts_of(rng, n=60, factor=1.0, **rows):
 
 @pytest.fixture(scope="module")
 def sure():
-    """Return forecasts that are too sure."""
     return forecasts_of(np.random.default_rng(2), n=400, factor=1.6)
 
 
 def line(ax, label="observed"):
-    """Return the points of a line of a picture."""
     (found,) = [one for one in ax.get_lines() if one.get_label() == label]
     return found.get_xydata()
 
@@ -34,7 +32,6 @@ def band(ax):
 
 
 def names(ax):
-    """Return what the legend names."""
     return {text.get_text() for text in ax.get_legend().get_texts()}
 
 

@@ -16,7 +16,6 @@ from caltest.plots import power_curve, size_and_power
 
 @cache
 def curve():
-    """Return the power of two tests."""
     tests = ["skce", "ece"]
     return ct.power(beta(2, 5), n=[20, 40, 400], slope=0.3, test=tests, n_datasets=10, rng=1)
 

@@ -19,7 +19,6 @@ def table_of(**options):
 
 
 def points(ax):
-    """Return the marks, sorted by row."""
     dots = [part for part in ax.collections if isinstance(part, PathCollection)]
     marks = np.concatenate([part.get_offsets().data for part in dots])
     return marks[np.lexsort(marks.T)]
@@ -123,7 +122,6 @@ def result():
 
 
 def area(patch):
-    """Return the area of a histogram drawn by stairs."""
     values, edges, baseline = patch.get_data()
     return float(np.sum((values - baseline) * np.diff(edges)))
 

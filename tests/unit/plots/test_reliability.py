@@ -31,13 +31,11 @@ def points_of(ax):
 
 
 def names_of(ax):
-    """The texts of the legend."""
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
 def test_points_and_bars_are_those_of_the_bins(binning):
-    """What is drawn is what `reliability_bins` gives."""
     ax = reliability_diagram(P, Y, binning=binning, bins=8, confidence=0.9)
     found = reliability_bins(P, Y, binning=binning, bins=8, confidence=0.9)
     np.testing.assert_allclose(points_of(ax), np.column_stack([found.mean, found.frequency]))
@@ -218,7 +216,6 @@ def test_constant_predictions_are_drawn(p, n, corp):
 
 
 def test_weights_are_heights_of_the_histogram():
-    """The strip shows the weight of the predictions."""
     weighted = Predictions(P, Y, sample_weight=np.where(P < 0.5, 0.0, 1.0))
     (strip,) = reliability_diagram(weighted, zoom=False).child_axes
     assert not strip.patches[0].get_data().values[:25].any()
@@ -241,7 +238,6 @@ def test_weights_are_heights_of_the_histogram():
     ],
 )
 def test_illegal_option_is_refused(options, message):
-    """The message names the option, its value and the remedy."""
     with pytest.raises(InvalidInput, match=message):
         reliability_diagram(P, Y, **options)
 

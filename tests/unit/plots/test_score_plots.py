@@ -32,12 +32,10 @@ def test_models_of_other_labels_are_refused():
 
 
 def models(**options):
-    """Compare two models with few resamples."""
     return ct.compare_models(MODELS, DATA.labels, n_resamples=19, rng=1, **options)
 
 
 def bars(ax):
-    """Return the ends of the bars by row."""
     lines = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_color() != "0.5"]
     return {int(line.get_ydata()[0]): tuple(line.get_xdata()) for line in lines}
 
@@ -89,7 +87,6 @@ NAMES = ["none", "temperature", "vector", "matrix", "dirichlet"]
 
 
 def joining_bars(ax):
-    """Return the ends of the bars that join methods."""
     return [line.get_xdata() for line in ax.lines if line.get_color() == base.BLUE]
 
 
@@ -129,7 +126,6 @@ def test_any_number_of_methods_is_drawn(k):
 
 
 def lines_of(ax):
-    """Return what is drawn by its name."""
     return {line.get_label(): line.get_ydata() for line in ax.lines}
 
 

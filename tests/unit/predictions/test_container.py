@@ -130,7 +130,6 @@ def test_subset_leaves_the_whole_as_it_is(predictions):
 
 
 def test_trusted_takes_arrays_without_a_check(predictions):
-    """The arrays themselves are taken, and locked."""
     probs, labels = np.array([[2.0, 0.0]] * 4), np.array([5, 5, 5, 5])
     made = Predictions.trusted(probs, labels, np.array(["a", "b"]), like=predictions)
     assert made.probs is probs

@@ -51,7 +51,6 @@ WITH_PROBS = TABLE.with_columns(p_no=pl.Series(PROBS[:, 0]), p_yes=pl.Series(PRO
     ],
 )
 def test_model_data_takes_models_arrays_and_tables(model, data, options, source):
-    """Each form of the same model and data gives the same predictions."""
     made = ModelData(model, data, **options).predictions()
     np.testing.assert_allclose(made.probs, PROBS, rtol=1e-12)
     assert made.labels.tolist() == [0, 1, 1, 0]
@@ -69,12 +68,10 @@ def test_model_data_takes_models_arrays_and_tables(model, data, options, source)
     ],
 )
 def test_model_data_takes_groups_as_values_or_column(data, options):
-    """The groups are those asked for by values or by the name of a column."""
     assert ModelData(PROBS, data, **options).predictions().groups.tolist() == ["u", "v", "u", "v"]
 
 
 def test_model_data_takes_the_groups_that_are_there():
-    """With by=True the groups are those of the Predictions."""
     grouped = Predictions(PROBS, Y, groups=[1, 1, 2, 2])
     assert ModelData(None, grouped, by=True).predictions() is grouped
     assert ModelData(grouped, by=[1, 2, 1, 2]).predictions().groups.tolist() == [1, 2, 1, 2]
@@ -100,7 +97,6 @@ def test_model_data_follows_the_classes_of_a_model():
 
 
 def test_model_data_takes_a_pipeline_of_texts():
-    """X may be a list of texts, as pipelines take it."""
     texts = ["good fine", "bad", "fine", "bad awful"]
     model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(texts, [1, 0, 1, 0])
     assert ModelData(model, (texts, [1, 0, 1, 0])).predictions().n == 4

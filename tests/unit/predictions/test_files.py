@@ -23,7 +23,6 @@ TABLES = tuple(name for name in files.FILE_FORMATS if name != "excel")
 
 @pytest.mark.parametrize("name", TABLES)
 def test_open_file_is_read_in_the_format_that_is_named(name):
-    """What was written into a buffer comes back."""
     buffer = io.BytesIO()
     files.write_table(FRAME, buffer, file_format=name)
     buffer.seek(0)

@@ -36,7 +36,6 @@ def predictions():
 
 
 def relabelled(predictions, labels):
-    """Give the same predictions other labels."""
     return Predictions(predictions.probs, labels)
 
 

@@ -48,7 +48,6 @@ def assert_is_table(predictions, source):
 
 
 def write_gz(path, separator=","):
-    """Write the table as compressed text."""
     with gzip.open(path, "wb") as file:
         TABLE.write_csv(file, separator=separator)
 
@@ -70,7 +69,6 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_read_takes_back_what_was_written(name, tmp_path):
-    """Each kind of file gives the table that was written to it."""
     WRITERS[name](tmp_path / name)
     read = Predictions.read(tmp_path / name, label="y", groups="site", sample_weight="weight")
     assert_is_table(read, source=name)
@@ -105,7 +103,6 @@ def test_read_quotes_the_reader_on_a_broken_file(suffix, tmp_path):
 
 
 def test_read_takes_blanks_after_commas(tmp_path):
-    """Blanks around names and values are no part of them."""
     (tmp_path / "t.csv").write_text("y , p_cat, p_dog\n cat, 0.25, 0.75\ndog, 1, 0\n")
     read = Predictions.read(tmp_path / "t.csv", label="y")
     assert read.probs.tolist() == [[0.25, 0.75], [1, 0]]
@@ -130,14 +127,12 @@ def arrow_table():
     "make", [lambda: TABLE, TABLE.lazy, pandas_frame, arrow_table], ids=lambda f: f.__name__
 )
 def test_from_frame_takes_any_table(make):
-    """Tables of polars, lazy or not, pandas and Arrow give the same predictions."""
     made = Predictions.from_frame(make(), label="y", groups="site", sample_weight="weight")
     assert_is_table(made, source="data frame")
 
 
 @pytest.mark.parametrize("probs", ["p_", "p", ["p_emu", "p_cat", "p_dog"]], ids=str)
 def test_from_frame_finds_columns_by_prefix_or_name(probs):
-    """A prefix, one that is shorter, and a list find the same columns."""
     made = Predictions.from_frame(TABLE, label="y", probs=probs)
     np.testing.assert_array_equal(made.probs, ROWS)
     assert made.classes.tolist() == NAMES.tolist()
@@ -211,7 +206,6 @@ def test_from_frame_takes_columns_that_pandas_numbers():
 
 
 def test_from_frame_refuses_two_columns_of_one_name():
-    """Columns of pandas that share a name are an error."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[0, 0.5, 0.5]], columns=["y", "p_0", "p_0"])
     with pytest.raises(InvalidInput, match=r"df must name each column once; got - 'p_0' 2 times"):
@@ -240,7 +234,6 @@ def test_describe_names_a_model_in_one_line():
 
 @pytest.mark.parametrize("value", [GaussianNB(), np.exp, GaussianNB])
 def test_models_are_told_from_arrays(value):
-    """Whatever predicts or can be called is a model."""
     assert is_model(value)
     assert not is_table(value)
 

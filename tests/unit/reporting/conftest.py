@@ -37,7 +37,6 @@ def html(page):
 
 @pytest.fixture(scope="session")
 def plain(make, three_classes):
-    """Return a report without options."""
     return make(three_classes)
 
 

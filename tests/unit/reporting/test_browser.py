@@ -43,7 +43,6 @@ INJECTED = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    """Start Chromium."""
     with playwright.sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield started
@@ -52,7 +51,6 @@ def browser():
 
 @pytest.fixture(scope="module")
 def address(page, tmp_path_factory):
-    """Write the page to a file."""
     return page.save(tmp_path_factory.mktemp("page") / "report.html").as_uri()
 
 

@@ -20,7 +20,6 @@ def forecasts():
 
 @pytest.fixture(scope="module")
 def page(make, forecasts):
-    """Return its report."""
     return make(forecasts, by=True)
 
 

@@ -8,7 +8,6 @@ from caltest.reporting import source as planned
 
 
 def keys(plan):
-    """Return tests and lenses of a plan."""
     return [(test, str(lens)) for test, lens in plan.entries]
 
 

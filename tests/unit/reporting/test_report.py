@@ -130,7 +130,6 @@ def test_forms_of_a_page_are_those_of_its_content(page):
 
 @pytest.fixture(scope="module")
 def with_segments(make, three_classes):
-    """Return a report on the segments of two columns."""
     columns = {"ward": three_classes.groups, "half": [0] * 50 + [1] * 50}
     return make(three_classes, segments=columns, test="ece", lens="confidence", level=0.5)
 
@@ -364,7 +363,6 @@ def test_report_tests_by_clusters(make, risks):
 
 
 def _sign_off(page):
-    """Return the facts of the last section."""
     return dict(page.sections[-1].blocks[0].sheet.facts)
 
 

@@ -226,7 +226,6 @@ def test_order_of_rows_and_classes_is_checked_where_declared():
 
 
 def fitted(cls=LogisticRegression):
-    """Return a classifier fitted to the irises."""
     return cls(max_iter=500).fit(*IRIS)
 
 

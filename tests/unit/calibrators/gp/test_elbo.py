@@ -189,7 +189,6 @@ def test_batches_add_up_to_the_whole():
 
 
 def test_bound_does_not_depend_on_threads(monkeypatch):
-    """Blocks are the same, and are added in the same order."""
     monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 12)
     scores, q = example(3, 20)
     one, two = (bound(replace(scores, n_jobs=jobs), q) for jobs in (1, 2))

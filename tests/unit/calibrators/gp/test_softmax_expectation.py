@@ -26,7 +26,6 @@ def expansion(mean):
 
 
 def call_taylor(mean):
-    """Equation 7 by the compiled function."""
     sigma, log_prob = softmax_rows(mean, CODES)
     product = np.einsum("njk,nk->nj", C, sigma)
     variance = np.ascontiguousarray(np.diagonal(C, axis1=1, axis2=2))

@@ -5,7 +5,6 @@ from caltest.calibrators import MatrixScaling
 
 
 def sample(n=300, m=3):
-    """Logits and labels."""
     rng = np.random.default_rng(0)
     logits = 2 * rng.normal(size=(n, m))
     return logits, (logits / 2 + rng.gumbel(size=(n, m))).argmax(axis=1)

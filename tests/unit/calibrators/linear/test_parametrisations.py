@@ -8,13 +8,11 @@ from caltest.calibrators.linear import linear_maps as forms
 
 @pytest.fixture(params=[2, 3, 5])
 def linear(request):
-    """Weights of any sign."""
     rng = np.random.default_rng(request.param)
     return rng.normal(size=(request.param, request.param)), rng.normal(size=request.param)
 
 
 def predictions(k):
-    """Points of the simplex."""
     return np.random.default_rng(1).dirichlet(np.ones(k), size=20)
 
 

@@ -25,7 +25,6 @@ def sample(n, m, beta=0.5, scale=2.0, seed=0):
 
 
 def loss(z, y, weight, beta):
-    """Return the weighted mean loss as defined."""
     return -np.average(log_softmax(beta * z, axis=1)[np.arange(len(y)), y], weights=weight)
 
 
@@ -80,7 +79,6 @@ def sample_of_vector(n, m, seed=0):
 
 
 def loss_of_vector(z, y, weight, theta):
-    """Return the weighted mean loss as defined."""
     m = z.shape[1]
     return -weight @ log_softmax(theta[:m] * z + theta[m:], axis=1)[np.arange(len(y)), y]
 

@@ -15,7 +15,6 @@ from caltest.nulls.tolerance import tolerance_test
 
 
 def deviation_of(data, *, equivalence=False, **options):
-    """Bind the debiased error and return its deviation."""
     return binned_deviation(DebiasedECE(**options).bind(data).units, equivalence=equivalence)
 
 

@@ -160,7 +160,6 @@ def plain_count(labels, values):
 
 
 def counts(labels, values):
-    """Return the numbers of bins of the compiled sweep."""
     return sweep_counts(labels, *tie_runs(values))
 
 

@@ -11,7 +11,6 @@ UNLIMITED = 10**9
 
 
 def partition(cells):
-    """Return the bins as a set of sets of rows."""
     return {frozenset(np.flatnonzero(cells == c).tolist()) for c in np.unique(cells)}
 
 

@@ -11,7 +11,6 @@ Y = (RNG.random(200) < P).astype(int)
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
 def test_bins_are_those_of_the_ece(binning):
-    """The mean of |frequency - mean prediction| is the expected calibration error."""
     found = reliability_bins(P, Y, binning=binning, bins=7)
     gaps = np.abs(found.frequency - found.mean)
     assert found.mass @ gaps / 200 == pytest.approx(ece(P, Y, binning=binning, bins=7), rel=1e-12)

@@ -143,7 +143,6 @@ def test_very_many_rows_of_two_classes_are_counted(shape):
 
 
 def test_equal_predictions_of_very_many_rows_share_a_cell():
-    """One cell is the rows themselves."""
     labels = np.arange(100_000) % 3 == 0
     one = ct.test_calibration(np.full(labels.size, 0.33), labels, n_resamples=19, rng=1)
     assert one.parameters["cells"] == 1

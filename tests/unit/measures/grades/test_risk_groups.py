@@ -26,7 +26,6 @@ def exact_sizes(ordered, groups):
 
 
 def starts(ordered, groups):
-    """Return where the groups of rows begin and end."""
     n, one = ordered.size, np.zeros(1, bool)
     return group_starts(step_ends(ordered), np.ones(n), np.array([0, n]), one, groups)
 

@@ -91,7 +91,6 @@ def prepared(z, p, y, degree=4):
 
 
 def log_likelihood(beta, z, y):
-    """Sum the log probabilities of the labels."""
     eta = np.vander(z, len(beta), increasing=True) @ beta
     return np.sum(y * eta - np.logaddexp(0, eta))
 

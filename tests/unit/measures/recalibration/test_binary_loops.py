@@ -23,7 +23,6 @@ pytestmark = pytest.mark.loops
 
 
 def rows_of(x, weight=None):
-    """Return log odds as nodes."""
     return standard_rows(x, np.ones(x.size) if weight is None else weight)
 
 
@@ -33,7 +32,6 @@ def fitted(labels, rows, parameters=2, nodes=None):
 
 
 def sums_of(labels, rows):
-    """Return what the fit needs of the labels."""
     return deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
 
 

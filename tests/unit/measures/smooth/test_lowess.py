@@ -87,7 +87,6 @@ def fits(
 
 
 def errors(x, knots, fit):
-    """Return the absolute errors of all rows."""
     out = np.empty((1, x.size))
     lowess.row_errors(x, knots, np.searchsorted(x, knots), (fit - knots)[None], out)
     return out[0]
@@ -114,7 +113,6 @@ def test_fits_at_knots_are_those_of_statsmodels(name, span, by_rows):
 
 
 def test_fits_at_all_rows_are_those_of_statsmodels():
-    """Without steps, every row is a knot."""
     x, y = data("uniform")
     knots, fit = fits(x, y, by_rows=True, delta=0.0, near=0.0, far=1.0)
     np.testing.assert_array_equal(knots, x)
