@@ -297,7 +297,7 @@ def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:
     if values.min() < -n or values.max() >= n:
         outside = values[np.argmax((values < -n) | (values >= n))]
         raise invalid(f"{name} must lie in 0 to {n - 1}", f"{outside}", f"pass indices below {n}")
-    return values
+    return values.astype(np.intp, copy=False)
 
 
 def check_seed(rng: object, name: str = "rng") -> int:

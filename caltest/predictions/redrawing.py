@@ -116,7 +116,7 @@ class Inversion(Redrawing):
         return self._second_of_two.summing(table) if self.probs.shape[1] == 2 else None
 
     def taken(self, rows: Codes) -> Redrawing:
-        return Inversion(self.probs[rows], self.rows[rows])
+        return Inversion(self.probs.take(rows, axis=0), self.rows[rows])
 
     def events(self, codes: Codes, m: int) -> Redrawing:
         at, last = np.arange(len(self.probs)), self.limits.shape[1] - 1

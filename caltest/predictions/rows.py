@@ -235,7 +235,9 @@ class Rows(ABC):
         """Keep some rows, given by a mask, a slice or indices: a data set of its own."""
         kept = checks.check_rows(rows, self.n)
         columns = {name: getattr(self, name) for name in (*self.outcome_fields, *OF_ROWS)}
-        return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
+        # Of NumPy's arrays of two columns `take` is ten times as fast as an index.
+        some = {name: a.take(kept, axis=0) for name, a in columns.items() if a is not None}
+        return self._with(**some)
 
     def without(self, rows: Flags) -> Self:
         """Leave out some rows, given by a mask; the others keep their redrawn outcomes."""

@@ -107,7 +107,9 @@ class Context:
         """
         # Class 0 is the most probable class of a row, class 1 the second, ...
         sorted_probs = np.take_along_axis(self.probs, self.ranked, axis=1)
-        drawn = Inversion(sorted_probs[self.canonical]).taken(np.argsort(self.canonical))
+        drawn = Inversion(sorted_probs.take(self.canonical, axis=0)).taken(
+            np.argsort(self.canonical)
+        )
         return drawn.relabelled(self.ranked, self.m).labels
 
     @cached_property
