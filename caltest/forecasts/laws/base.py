@@ -147,9 +147,7 @@ class Law(ABC):
         """Return the CRPS of the outcomes that probabilities (n, K) give in place of y, (n,)."""
         return self.crps(self.quantile(u))
 
-    def take(self, rows: AnyArray, axis: int = 0) -> Law:
-        """Return that of some rows, as NumPy's arrays do."""
-        return self.taken(rows)
+    __getitem__ = taken
 
     @property
     def columns(self) -> dict[str, Floats]:
