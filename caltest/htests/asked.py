@@ -175,7 +175,8 @@ class Plan:
     note: str = ""  # how it differs from what was asked for
     tolerance: Tolerance | None = None  # H0 is on the size of the error
     clear_at: float | None = None  # the level of the decision that ends an adaptive resampling
-    may_count: bool = False  # rows in cells: no other test is to see the same labels
+    may_count: bool = False  # rows in cells
+    alone: bool = True  # no other test is to see the same labels
     among: int = 1  # how many groups or lenses are searched for what is wrong
 
     @property

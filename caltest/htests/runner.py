@@ -158,7 +158,8 @@ class Answering(ABC):
                 note=asked.note,
                 tolerance=asked.tolerance,
                 clear_at=(asked.level or LEVEL) if asked.n_resamples is None else None,
-                may_count=asked.may_count and len(asked.measures) * len(seen) == 1,
+                may_count=asked.may_count,
+                alone=len(asked.measures) * len(seen) == 1,
                 among=sum(map(len, parts.values())),
             )
             for seed, (group, seen) in zip(seeds, parts.items(), strict=True)
@@ -406,10 +407,11 @@ def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
     seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
     plan.measure.check_of(seen)
     settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed}
+    counting = {"may_count": plan.may_count, "alone": plan.alone}
     if plan.tolerance is None:
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
-        outcome = null.test(plan.measure, seen, **settings, may_count=plan.may_count)
+        outcome = null.test(plan.measure, seen, **settings, **counting)
         if seen.has_dependence and plan.null != "cluster":
             outcome = treated_as_independent(outcome, seen)
         return seen, outcome

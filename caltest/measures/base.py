@@ -233,9 +233,13 @@ class Measure(ABC):
         """Do the same where no other measure sees the redrawn numbers of these cells."""
         return self.bind_cells(cells)
 
-    def bind_counted(self, predictions: Any) -> BoundMeasure | None:
-        """Bind to cells of rows in memory, where these are so many that cells are cheaper."""
-        counts = predictions.counted(self.pit_groups) if self.offers("bind_pits") else None
+    def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
+        """Bind to cells of rows in memory, where these are so many that cells are cheaper.
+
+        Where the measure is not alone, other tests see the same redrawn labels.
+        """
+        takes = alone and self.offers("bind_pits")
+        counts = predictions.counted(self.pit_groups) if takes else None
         with suppress(NotApplicable):
             return None if counts is None else self.bind_pits(counts)
         return None

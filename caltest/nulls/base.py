@@ -38,12 +38,14 @@ NOT_A_NUMBER = (
 class Draws(NamedTuple):
     """How resamples are drawn: how many, and from which seed.
 
-    Very many rows `may_count` in cells where no other test is to see the same labels.
+    Very many rows `may_count` in cells, whose numbers are redrawn where the test is `alone`: no
+    other is to see the same labels.
     """
 
     n_resamples: int
     seed: int
     may_count: bool = False
+    alone: bool = True
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,10 @@ def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) ->
     section 6 has the consistency resampling that this conditions on the predictions.
     """
     base.check_applicable(measure, "exact")
-    if draws.may_count and measure.takes_chunks_of(predictions, draws.n_resamples):
+    alone = draws.alone
+    if draws.may_count and alone and measure.takes_chunks_of(predictions, draws.n_resamples):
         return _test_by_chunks(measure, predictions, draws)
-    counted = measure.bind_counted(predictions) if draws.may_count else None
+    counted = measure.bind_counted(predictions, alone=alone) if draws.may_count else None
     if counted is not None:
         return exact_tests([(measure, counted)], draws)[0]
     bound = measure.bind(predictions)

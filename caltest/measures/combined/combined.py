@@ -26,6 +26,7 @@ from caltest.measures.combined.tails import SCALE, Combining, parameters_of
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.bins import event_counts
 from caltest.numerics.joint import ROUNDING as TIED
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
@@ -34,7 +35,7 @@ from caltest.predictions import Measured, Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Ints, Labels
+from caltest.types import Floats, Hashes, Ints, Labels
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
@@ -212,9 +213,9 @@ class Combined(Measure):
         bound.parameters = {**bound.parameters, "cells of the PIT": of}
         return bound
 
-    def bind_counted(self, predictions: Any) -> BoundMeasure | None:
+    def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
         if not predictions.m:
-            return super().bind_counted(predictions)
+            return super().bind_counted(predictions, alone=alone)
         p = predictions.probs[:, -1]
         is_simple = self.is_usual and predictions.sample_weight is None
         if predictions.m > 2 or not is_simple or np.count_nonzero((p > 0.0) & (p < 1.0)) < MANY:
@@ -223,7 +224,7 @@ class Combined(Measure):
         happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
         rows = OneEvent(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
         cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
-        return CombinedCells(cells, rows)
+        return CombinedCells(cells, rows) if alone else CountedLabels(predictions, cells, rows)
 
     def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:
         n, m = predictions.n, predictions.m
@@ -321,6 +322,30 @@ class CombinedCells(Combining, BoundCells):
         if rows is None or not (rows.least < rows.most).any():
             return said
         return f"{said} from that of {rows.p.size:,} cells, at the mean prediction of each"
+
+
+class CountedLabels(CombinedCells):
+    """The portfolio of rows of two classes in memory, whose redrawn labels are counted in cells.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The rows, whose labels other tests see too.
+    cells, rows : Cells, OneEvent
+        As they are counted.
+    """
+
+    def __init__(self, predictions: Predictions, cells: Cells, rows: OneEvent) -> None:
+        super().__init__(cells, rows)
+        self.predictions, self.order = predictions, rows.order
+        self.redrawn_text = f"{predictions.redrawn_text}, counted in cells"
+        self.start = np.append(0, np.cumsum(cells.n))
+
+    def redraw(self, keys: Hashes) -> Floats:
+        step = max(8, AT_A_TIME // self.predictions.n)
+        parts = (keys[i : i + step] for i in range(0, keys.size, step))
+        drawn = (self._redrawing.labels(part) for part in parts)
+        return np.concatenate([event_counts(labels, None, self.start) for labels in drawn])
 
 
 class OfMeasure(Component):

@@ -142,6 +142,22 @@ def test_very_many_rows_of_two_classes_are_counted(shape):
         assert row.statistic == pytest.approx(every[row.test].statistic, 3e-3, 0.05 * spread)
 
 
+@pytest.mark.full
+def test_labels_that_other_tests_see_are_counted_in_the_same_cells():
+    """Each component of a redrawn label vector is about that of the rows."""
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.7, 0.7, 100_000)
+    labels = (rng.random(p.size) < p).astype(int)
+    asked = {"test": ["combined", "ks"], "n_resamples": 99, "rng": 1}
+    counted, rows = (ct.test_calibration(p, labels, engine=k, **asked) for k in ("auto", "rows"))
+    assert "cells" in counted.rows[0].parameters
+    assert counted.rows[1].pvalue == rows.rows[1].pvalue
+    every = {row.test: row for row in rows.rows[0].components}
+    for row in counted.rows[0].components:
+        ours, theirs = row.null_distribution, every[row.test].null_distribution
+        assert np.corrcoef(ours, theirs)[0, 1] > 0.99
+
+
 def test_equal_predictions_of_very_many_rows_share_a_cell():
     labels = np.arange(100_000) % 3 == 0
     one = ct.test_calibration(np.full(labels.size, 0.33), labels, n_resamples=19, rng=1)
