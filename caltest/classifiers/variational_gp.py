@@ -16,6 +16,7 @@ from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_o
 from caltest.classifiers.rbf import RBFParameters, inducing_points, kernel_gradient, rbf
 from caltest.classifiers.regressions import root_of_kernel
 from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.newton import conjugate_gradients
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats
 
@@ -198,26 +199,17 @@ def step_at(known: Prior, q: Inducing) -> Step:
 def _newton_step(known: Prior, weights: Floats, roots: Floats, slope: Floats) -> Floats:
     """Solve (I + A (diag(W) - W W') A') change = slope by conjugate gradients."""
 
-    def block(rows: slice, A: Floats) -> Floats:
-        own = weights[:, rows]
-        pulls = own * (direction @ A)
-        pulls -= own * pulls.sum(axis=0)
-        return np.asarray(pulls @ A.T)
+    def product(direction: Floats) -> Floats:
+        def block(rows: slice, A: Floats) -> Floats:
+            own = weights[:, rows]
+            pulls = own * (direction @ A)
+            pulls -= own * pulls.sum(axis=0)
+            return np.asarray(pulls @ A.T)
 
-    change, residue = np.zeros_like(slope), slope
-    ahead = direction = _solved(roots, slope)
-    size = first = np.vdot(residue, ahead)
-    for _ in range(MOST_PRODUCTS):
-        if size <= RESIDUE**2 * first:
-            break
-        product = direction + sum(part for _, part in known.over_blocks(block))
-        share = size / np.vdot(direction, product)
-        change = change + share * direction
-        residue = residue - share * product
-        ahead = _solved(roots, residue)
-        size, last = np.vdot(residue, ahead), size
-        direction = ahead + size / last * direction
-    return change
+        return direction + sum(part for _, part in known.over_blocks(block))
+
+    solve = partial(_solved, roots)
+    return conjugate_gradients(product, solve, slope, RESIDUE, MOST_PRODUCTS)[0]
 
 
 def _solved(roots: Floats, slope: Floats) -> Floats:
