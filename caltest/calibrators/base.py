@@ -93,6 +93,13 @@ class CalibrationSet:
         """Whether the inputs are logits."""
         return self.inputs.from_logits
 
+    @property
+    def counted(self) -> CalibrationSet:
+        """The rows that have weight."""
+        if self.weight is None or (self.weight > 0).all():
+            return self
+        return self.rows(self.weight > 0)
+
     def rows(self, rows: AnyArray) -> CalibrationSet:
         """Take some of the rows, given by indices or a mask."""
         weight = None if self.weight is None else self.weight[rows]
@@ -583,7 +590,7 @@ class BinaryCalibrator(Calibrator):
 
     @abstractmethod
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        """Check the options and fit; `event` says where the label is the second class."""
+        """Check the options and fit to rows that have weight; an event is the second class."""
 
     @abstractmethod
     def _event(self, inputs: Inputs) -> Floats:
@@ -595,6 +602,7 @@ class BinaryCalibrator(Calibrator):
             name, got = type(self).__name__, f"{data.inputs.m} columns of probs"
             remedy = f"pass OneVsRest({name}()): Only binary classification is supported."
             raise invalid(f"{name} must have two classes", got, remedy)
+        data = data.counted
         self._fit_event(data.inputs, data.codes == 1, data.weight)
 
     def _calibrate(self, inputs: Inputs) -> Floats:

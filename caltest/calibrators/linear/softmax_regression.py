@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -77,16 +76,11 @@ class LogitRows:
     total: float
 
 
-def logit_rows(
-    data: CalibrationSet, scores: Callable[[Inputs], Floats] = attrgetter("logits")
-) -> LogitRows:
+def logit_rows(data: CalibrationSet, scores: Callable[[Inputs], Floats]) -> LogitRows:
     """Return the rows that count; `scores` takes their logits from the inputs."""
-    inputs, codes, weight = data.inputs, data.codes, data.weight
-    if weight is not None and not (weight > 0).all():
-        kept = weight > 0
-        inputs, codes, weight = inputs.rows(kept), codes[kept], weight[kept]
-    logits, (weight, total) = scores(inputs), shares(weight, inputs.n)
-    return LogitRows(*_merged(logits, codes, weight), total)
+    data = data.counted
+    logits, (weight, total) = scores(data.inputs), shares(data.weight, data.n)
+    return LogitRows(*_merged(logits, data.codes, weight), total)
 
 
 def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:
