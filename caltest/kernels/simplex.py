@@ -243,11 +243,6 @@ class Term:
     factors: tuple[ScalarKernel, ...]
     matrix: Floats
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether A is the identity."""
-        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
-
 
 class MatrixKernel(Kernel):
     """A matrix-valued kernel k(s, t) in R^(m x m) on the simplex of m classes."""

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.ensemble import normalised
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.spline import cumulative_spline
 from caltest.checks import as_numbers, check_choice, check_class, check_flag, check_integer, listing
@@ -332,13 +333,13 @@ class SplineCalibrator(Calibrator):
             event = self._recalibrated(probs[:, 1:])[:, 0]
             return np.column_stack([1 - event, event])
         if kind == "class-wise":
-            return _normalised(self._recalibrated(probs), probs)
+            return normalised(self._recalibrated(probs), probs)
         order = largest_classes(probs, inputs.m if kind == "all-ranks" else min(r + 1, inputs.m))
         ranked = np.take_along_axis(probs, order, axis=1)
         if kind == "all-ranks":
             values = np.empty_like(probs)
             np.put_along_axis(values, order, self._recalibrated(ranked), axis=1)
-            return _normalised(values, probs)
+            return normalised(values, probs)
         score = _rank_score(ranked, kind, r)
         recalibrated = self._recalibrated(score[:, np.newaxis])[:, 0]
         put_back = put_back_rank if kind == "top" else put_back_sum
@@ -428,12 +429,6 @@ def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats
     score = _rank_score(np.take_along_axis(probs, order, axis=1), kind, r)
     members = order if kind == "within-top" else order[:, r - 1 :]
     return [(score, (members == codes[:, np.newaxis]).any(axis=1))]
-
-
-def _normalised(values: Floats, probs: Floats) -> Floats:
-    """Divide rows by their sums; a row of zeros is that of `probs`."""
-    total = values.sum(axis=1, keepdims=True)
-    return np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
 
 
 def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
