@@ -36,6 +36,7 @@ __all__ = ["CME", "UCME", "cme", "ucme"]
 Part = tuple[slice, Floats, Floats]
 Moments = Callable[[Observed], tuple[Floats, Floats]]
 Choice = int | tuple[object, object] | None  # a number, (probs, labels), or by n
+Located = tuple[Floats, Codes, str]  # predictions (J, m), a class of each, where they come from
 # The number of locations where none is given: that of the paper, or fewer where n or m is small.
 # More of them make the covariance matrix of the deviations nearly singular.
 LOCATIONS = 10
@@ -53,18 +54,9 @@ FIXED = "the interval is for the error at these test locations, held fixed"
 SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
 
 
-@dataclass(frozen=True)
-class Locations:
-    """Test locations: predictions (J, m), each with a class (J,), and where they come from."""
-
-    probs: Floats
-    labels: Codes
-    origin: str
-
-
 def find_locations(
     locations: Choice, probs: Floats, classes: AnyArray, counts: Ints | None = None
-) -> Locations:
+) -> Located:
     """Read given test locations, or sample them from predictions (n, m), with a class from each.
 
     They are at equally spaced ranks in a random direction. The direction and the classes have a
@@ -73,7 +65,7 @@ def find_locations(
     """
     if isinstance(locations, tuple):
         points, labels = check_points(locations, classes)
-        return Locations(points, labels, f"{len(points)} given")
+        return points, labels, f"{len(points)} given"
     rng = np.random.default_rng(SEED)
     m, n = len(classes), len(probs) if counts is None else int(counts.sum())
     default = min(LOCATIONS, LOCATIONS_A_DIMENSION * (m - 1), max(1, n // ROWS_A_LOCATION))
@@ -87,7 +79,7 @@ def find_locations(
         at = order[np.searchsorted(np.cumsum(counts[order]), ranks, side="right")]
     sums = np.cumsum(probs[at], axis=1)
     below = sums <= (rng.random(size) * sums[:, -1])[:, np.newaxis]
-    return Locations(probs[at], below.sum(axis=1), f"{size} sampled from the predictions")
+    return probs[at], below.sum(axis=1), f"{size} sampled from the predictions"
 
 
 class AtLocations:
@@ -97,11 +89,11 @@ class AtLocations:
     k(t_j, p_i)_{c_j k}`.
     """
 
-    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
-        self.predictions, self.locations, self.kernel = predictions, at, kernel
-        self.size = len(at.labels)
-        self.parameters = {"test locations": at.origin, **kernel.parameters}
-        gain = np.stack([term.matrix[:, at.labels] for term in kernel.terms])
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Located) -> None:
+        self.predictions, self.kernel, (self.points, labels, origin) = predictions, kernel, at
+        self.size = len(labels)
+        self.parameters = {"test locations": origin, **kernel.parameters}
+        gain = np.stack([term.matrix[:, labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
         self._step = max(1, BUDGET // gain[:, 0].size)
         self._kept = list(self._parts()) if self._step >= predictions.n else None
@@ -112,7 +104,7 @@ class AtLocations:
 
     def _parts(self) -> Iterator[Part]:
         for rows in blocks(self.predictions.n, self._step):
-            kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
+            kappa = np.stack([t.cross(self.points, rows) for t in self.kernel.terms])
             probs = self.predictions.probs[rows]
             expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))
             yield rows, kappa, np.asarray(expected)
@@ -199,13 +191,14 @@ class CME(EmbeddingMeasure):
         """Return the same: the moments of the rows of cells are linear in their events."""
         cells = units.cells
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
-        at = find_locations(self.locations, units.probs, np.arange(2), cells.counts)
-        size = len(at.labels)
+        found = find_locations(self.locations, units.probs, np.arange(2), cells.counts)
+        points, labels, origin = found
+        size = len(labels)
         _check(units, cells.rows, size)
         gain = np.zeros((len(cells), size))  # of y - p of a row
         for term in kernel.terms:
-            steps = np.subtract(*term.matrix[::-1][:, at.labels])
-            gain += steps * term.cross(at.probs, slice(None))
+            steps = np.subtract(*term.matrix[::-1][:, labels])
+            gain += steps * term.cross(points, slice(None))
         products = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
         slopes, constant = (1.0 - 2.0 * cells.mean)[:, None] * products, cells.variance @ products
 
@@ -214,7 +207,7 @@ class CME(EmbeddingMeasure):
             return excess @ gain, (excess @ slopes + constant).reshape(-1, size, size)
 
         described: dict[str, Any] = {"notes": kernel.notes, "degenerate": kernel.degenerate}
-        described |= {"parameters": {"test locations": at.origin, **kernel.parameters}}
+        described |= {"parameters": {"test locations": origin, **kernel.parameters}}
         return moments, described | {"caution": at_mean(kernel, cells)}
 
     def statistic(self, units: Units) -> Statistic:
