@@ -562,8 +562,8 @@ def check_design(design: object, name: str = "design") -> Floats:
     return read_only(values)
 
 
-def check_rows_of_design(design: Mapping[str, Floats], n: int, name: str = "design") -> None:
+def check_rows_of_design(design: Mapping[str, Floats], n: int) -> None:
     """Check that each column has the rows of the predictions that are tested."""
     for wrong in (len(column) for column in design.values() if len(column) != n):
-        rule = f"{name} must have one row per row of probs"
+        rule = "design must have one row per row of probs"
         raise invalid(rule, f"{wrong} for {n} rows", "take both from the same rows, without by=")

@@ -166,7 +166,7 @@ def test_interval_has_positive_finite_ends(value):
 
 def test_scores_are_read_as_floats():
     """Logits may be anything finite; the result is read-only."""
-    values = check_scores([-3, 4], "z", probabilities=False)
+    values = check_scores([-3, 4], probabilities=False)
     assert values.tolist() == [-3.0, 4.0]
     assert not values.flags.writeable
 
@@ -174,7 +174,7 @@ def test_scores_are_read_as_floats():
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_logits_must_be_finite(value):
     with pytest.raises(InvalidInput, match=r"z must be finite; got .* at row 1"):
-        check_scores([0.0, value], "z", probabilities=False)
+        check_scores([0.0, value], probabilities=False)
 
 
 @pytest.mark.parametrize("bounds", [(0.5, 0.2, 0.05), [0.5, 0.2, 0.05], np.array([0.5, 0.2, 0.05])])
