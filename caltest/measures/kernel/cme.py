@@ -92,7 +92,7 @@ class AtLocations:
     def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Located) -> None:
         self.predictions, self.kernel, (self.points, labels, origin) = predictions, kernel, at
         self.size = len(labels)
-        self.parameters = {"test locations": origin, **kernel.parameters}
+        self.described = described(kernel, origin)
         gain = np.stack([term.matrix[:, labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
         self._step = max(1, BUDGET // gain[:, 0].size)
@@ -116,6 +116,12 @@ class AtLocations:
             gains = self.gain[:, self.predictions.labels[rows]]
             out[rows] = (kappa * gains).sum(axis=0) - expected
         return out
+
+
+def described(kernel: FittedKernel, origin: str) -> dict[str, Any]:
+    """Return what a result says of the kernel, and of where the test locations come from."""
+    parameters = {"test locations": origin, **kernel.parameters}
+    return {"notes": kernel.notes, "degenerate": kernel.degenerate, "parameters": parameters}
 
 
 def _check(data: Predictions | Units, n: int, size: int) -> None:
@@ -184,8 +190,7 @@ class CME(EmbeddingMeasure):
                 add_location_moments(kappa, at.gain, expected, some, sums, products)
             return sums, products
 
-        described: dict[str, Any] = {"notes": at.kernel.notes, "degenerate": at.kernel.degenerate}
-        return moments, described | {"parameters": at.parameters}
+        return moments, at.described
 
     def _moments_of_cells(self, units: CellUnits) -> tuple[Moments, dict[str, Any]]:
         """Return the same: the moments of the rows of cells are linear in their events."""
@@ -206,12 +211,10 @@ class CME(EmbeddingMeasure):
             excess = events - cells.expected
             return excess @ gain, (excess @ slopes + constant).reshape(-1, size, size)
 
-        described: dict[str, Any] = {"notes": kernel.notes, "degenerate": kernel.degenerate}
-        described |= {"parameters": {"test locations": origin, **kernel.parameters}}
-        return moments, described | {"caution": at_mean(kernel, cells)}
+        return moments, described(kernel, origin) | {"caution": at_mean(kernel, cells)}
 
     def statistic(self, units: Units) -> Statistic:
-        (moments, described), n = self.moments(units), units.rows
+        (moments, about), n = self.moments(units), units.rows
 
         def comparable(values: Floats) -> Floats:
             # The log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes: its relative
@@ -225,7 +228,7 @@ class CME(EmbeddingMeasure):
             estimate=lambda _: mean_square(moments(units.observed[np.newaxis])[0], n),
             comparable=comparable,
             scale=SINGULAR,
-            **described,
+            **about,
         )
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
@@ -241,10 +244,10 @@ class CME(EmbeddingMeasure):
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
         units, n = RowUnits(predictions), predictions.n
-        moments, described = self.moments(units)
+        moments, about = self.moments(units)
         sums, products = moments(units.observed[np.newaxis])
         (statistic,), (df,) = hotelling(sums, products, n)
-        size, notes = sums.shape[1], described["notes"]
+        size, notes = sums.shape[1], about["notes"]
         if df == 0:
             reason = "the chi^2 limit needs deviations that vary, and these do not"
             raise NotApplicable(reason, "use null='exact'")
@@ -253,7 +256,7 @@ class CME(EmbeddingMeasure):
         if n < ROWS_PER_LOCATION * size:
             few = f"n = {n} is not much larger than the number of test locations ({size})"
             notes += (f"{few}: {OFTEN}",)
-        about = {"parameters": described["parameters"], "notes": notes}
+        about = {"parameters": about["parameters"], "notes": notes}
         return chi2_limit("T^2", float(statistic), int(df), mean_square(sums, n), **about)
 
 
@@ -343,9 +346,7 @@ class UCME(EmbeddingMeasure):
                 sums -= w @ expected
             return np.asarray(np.square(sums / weight.sum()).mean(axis=1))
 
-        about: Any = {"notes": at.kernel.notes, "degenerate": at.kernel.degenerate}
-        about |= {"scale": 1.0, "parameters": at.parameters}
-        return RowStatistic(fitted(RowUnits(predictions), values, **about))
+        return RowStatistic(fitted(RowUnits(predictions), values, scale=1.0, **at.described))
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the mean deviations at the locations, whose mean square is the error."""
