@@ -51,8 +51,7 @@ def crossing_tails(start: Ints, n: Ints, expected: Floats, reach: Floats) -> Flo
         stop = min(first + AT_A_TIME, out.size)
         _crossing_tails(start, first, stop, n, expected, reach, out)
 
-    for _ in map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)]):
-        pass
+    list(map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)]))
     return out
 
 
