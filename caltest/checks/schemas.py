@@ -38,10 +38,10 @@ def parse_json(text: str | bytes, rule: str, remedy: str) -> Any:
         raise invalid(rule, f"{type(error).__name__}: {error}", remedy) from error
 
 
-def check_schema(values: Mapping[str, Any], schema: str) -> dict[str, Any]:
+def check_schema(values: Mapping[str, Any], schema: str, name: str = "values") -> dict[str, Any]:
     """Check JSON against its schema, and the name that it gives, if any; return what is left."""
-    checked = check_version(values, schema)
-    check_part(checked | {"schema": schema}, schema.split("/")[1])
+    checked = check_version(values, schema, name)
+    check_part(checked | {"schema": schema}, schema.split("/")[1], name=name)
     return checked
 
 

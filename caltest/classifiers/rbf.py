@@ -61,8 +61,11 @@ def kernel_gradient(W: Floats, X: Floats, Z: Floats, scales: Floats) -> Floats:
     W : (n, M) array
         (df/dK) * K, elementwise.
     X : (n, d) array
+        Inputs.
     Z : (M, d) array
+        Inputs.
     scales : (d,) or (1,) array
+        Length scales, positive.
 
     Returns
     -------

@@ -206,7 +206,7 @@ def _newton_step(known: Prior, weights: Floats, roots: Floats, slope: Floats) ->
             pulls -= own * pulls.sum(axis=0)
             return np.asarray(pulls @ A.T)
 
-        return direction + sum(part for _, part in known.over_blocks(block))
+        return np.asarray(direction + sum(part for _, part in known.over_blocks(block)))
 
     solve = partial(_solved, roots)
     return conjugate_gradients(product, solve, slope, RESIDUE, MOST_PRODUCTS)[0]

@@ -69,7 +69,9 @@ def conjugate_gradients(
     product, precondition : callable
         Return H v, and about H^-1 v, of an array of the shape of `right`.
     right : array
+        Of any shape.
     forcing : float
+        Size of the last residual, relative to the first.
     most : int
         Products with H.
 

@@ -16,6 +16,7 @@ from caltest.calibrators.base import BinaryCalibrator, Coefficient
 from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.bins import quantile_cuts, uniform_bins, uniform_sums
+from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import distinct_scores, moderate_weight
 from caltest.types import Flags, Floats, Ints
@@ -109,8 +110,9 @@ class HistogramBinning(BinaryCalibrator):
         self.counts_ = mass
 
     def _event(self, inputs: Inputs) -> Floats:
-        bins, places = len(self.values_), np.empty((inputs.n, 1), np.int64)
+        bins = len(self.values_)
         if np.array_equal(self.edges_, np.arange(bins + 1) / bins):
+            places = np.empty((inputs.n, 1), label_dtype(bins))
             uniform_bins(inputs.event[:, np.newaxis], bins, places)
             return np.asarray(self.values_[places[:, 0]])
         return np.asarray(self.values_[np.searchsorted(self.edges_[1:-1], inputs.event)])

@@ -253,6 +253,11 @@ class FittedSpline(NamedTuple):
     recalibrated: Floats
     values: Floats
 
+    @property
+    def start(self) -> Floats:
+        """The fractile where the step of each score begins."""
+        return np.append(0.0, self.fractile[:-1])
+
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCurve:
@@ -316,7 +321,7 @@ def curve_of(fitted: FittedSpline, options: SplineOptions, t: Floats) -> Calibra
     """Evaluate the curves of a fitted spline at fractiles."""
     y = fitted.values
     d = options.curvature @ y
-    ends, start = fitted.fractile, np.append(0.0, fitted.fractile[:-1])
+    ends, start = fitted.fractile, fitted.start
     score = fitted.score[np.minimum(np.searchsorted(ends, t), len(ends) - 1)]
     sums = np.cumsum(fitted.score * (ends - start))
     zero_and_ends = np.append(0.0, ends)
