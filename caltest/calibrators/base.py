@@ -32,28 +32,28 @@ CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
 LARGEST_WEIGHT = 1e300  # of a row: sums of weighted losses are finite
 
 
-def check_labels_given(y: object, name: str = "y") -> AnyArray:
+def check_labels_given(y: object) -> AnyArray:
     """Check that there are labels; a column of them becomes one dimension, with a warning."""
     if y is None:
         # The last words are those that scikit-learn's own checks look for.
         remedy = "pass the labels: a calibrator requires y to be passed, but the target y is None"
-        raise invalid(f"{name} must be given", "None", remedy)
-    given = checks.as_array(y, name)
+        raise invalid("y must be given", "None", remedy)
+    given = checks.as_array(y, "y")
     if given.dtype.kind == "c":
         remedy = "pass integers or strings: Complex data not supported"  # scikit-learn's words
-        raise invalid(f"{name} must be labels", f"dtype {given.dtype}", remedy)
-    values = checks.label_values(given, name)
+        raise invalid("y must be labels", f"dtype {given.dtype}", remedy)
+    values = checks.label_values(given, "y")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         got = f"{values[row].max():.8g} at row {row}"
         if np.isnan(values[row]).any():
-            raise checks.missing(name, got)
-        raise invalid(f"{name} must be finite", got, "drop or correct that row")
+            raise checks.missing("y", got)
+        raise invalid("y must be finite", got, "drop or correct that row")
     if given.ndim == 2 and given.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
         # The first words are those that scikit-learn's own checks look for.
-        text = f"A column-vector {name} was passed when a 1d array was expected; pass .ravel()"
+        text = "A column-vector y was passed when a 1d array was expected; pass .ravel()"
         warnings.warn(text, DataConversionWarning, stacklevel=4)
     return values
 
@@ -92,6 +92,13 @@ class CalibrationSet:
     def from_logits(self) -> bool:
         """Whether the inputs are logits."""
         return self.inputs.from_logits
+
+    @property
+    def counted(self) -> CalibrationSet:
+        """The rows that have weight."""
+        if self.weight is None or (self.weight > 0).all():
+            return self
+        return self.rows(self.weight > 0)
 
     def rows(self, rows: AnyArray) -> CalibrationSet:
         """Take some of the rows, given by indices or a mask."""
@@ -583,7 +590,7 @@ class BinaryCalibrator(Calibrator):
 
     @abstractmethod
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        """Check the options and fit; `event` says where the label is the second class."""
+        """Check the options and fit to rows that have weight; an event is the second class."""
 
     @abstractmethod
     def _event(self, inputs: Inputs) -> Floats:
@@ -595,6 +602,7 @@ class BinaryCalibrator(Calibrator):
             name, got = type(self).__name__, f"{data.inputs.m} columns of probs"
             remedy = f"pass OneVsRest({name}()): Only binary classification is supported."
             raise invalid(f"{name} must have two classes", got, remedy)
+        data = data.counted
         self._fit_event(data.inputs, data.codes == 1, data.weight)
 
     def _calibrate(self, inputs: Inputs) -> Floats:

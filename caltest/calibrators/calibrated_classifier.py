@@ -138,7 +138,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         inner = TemperatureScaling() if self.calibrator is None else self.calibrator
         calibrator = checks.check_calibrator(inner, Calibrator)
         checks.check_flag(self.ensemble, "ensemble")
-        routed = self._routed(estimator, sample_weight, fit_params)
+        to_fit, to_split = self._routed(estimator, sample_weight, fit_params)
         prefit = isinstance(estimator, FrozenEstimator) or (
             isinstance(self.cv, str) and checks.check_choice(self.cv, (PREFIT,), "cv") == PREFIT
         )
@@ -147,7 +147,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = estimator.classes_ if prefit else np.unique(y)
         check_several_classes(classes)
         codes, self.classes_ = checks.check_labels(y, len(y), len(classes), classes, name="y")
-        to_fit, to_split = routed
         ask = partial(_scores, classes=self.classes_, from_logits=calibrator.from_logits)
         if prefit:
             self.estimators_, parts = [estimator], [(np.arange(len(y)), ask(estimator, X))]

@@ -417,12 +417,7 @@ class OneVsRest(Calibrator):
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         maps = self._maps(inputs)
-        if inputs.m == 2:
-            return maps
-        total = maps.sum(axis=1, keepdims=True)
-        zero = total[:, 0] == 0
-        maps[zero], total[zero] = inputs.probs[zero], 1.0
-        return np.asarray(maps / total)
+        return maps if inputs.m == 2 else normalised(maps, inputs.probs)
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the fitted parameters of each map.
@@ -441,6 +436,12 @@ class OneVsRest(Calibrator):
             for name, calibrator in zip(names, self.calibrators_, strict=True)
             for each in (calibrator.coefficients() if calibrator else ())
         )
+
+
+def normalised(values: Floats, probs: Floats) -> Floats:
+    """Divide rows by their sums; a row of zeros is that of `probs`."""
+    total = values.sum(axis=1, keepdims=True)
+    return np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
 
 
 def _prepare(inputs: Inputs) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 from scipy.optimize import minimize
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,7 @@ from caltest.forecasts import Forecasts
 from caltest.forecasts.laws.base import LEAST, Law, read
 from caltest.forecasts.laws.families import NormalLaw
 from caltest.forecasts.laws.numbers import Quantiles
-from caltest.numerics.newton import backtrack
+from caltest.numerics.dirichlet import fit_dirichlet
 from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.results.base import plain
@@ -33,8 +33,6 @@ PROBED = np.linspace(0.05, 0.95, 7)  # levels whose quantiles tell whether two m
 SMALLEST = 1e-6  # factor, of the one that moments give
 TINY = float(np.finfo(np.float64).tiny)
 EXACT = {"ftol": 0.0, "gtol": 1e-12, "maxiter": 500}
-STEPS = 100  # of the fit of a beta distribution
-DECREMENT = 1e-20  # twice what a step gains: gradients are below 1e-10
 MOST_KNOTS = 256
 CLOSE = 1e-9  # of levels
 
@@ -354,23 +352,7 @@ class BetaPIT(_OfPIT):
             rule, remedy = "PIT values must vary", "pass outcomes that the model was not given"
             raise invalid(rule, f"all are {u[0]:.8g}", remedy)
         logs = np.array([share @ np.log(u), share @ np.log1p(-u)])
-        theta = np.ones(2)
-
-        def loss(given: Floats) -> float:  # convex
-            if not (given > 0).all():
-                return np.inf
-            return float(special.betaln(*given) - (given - 1.0) @ logs)
-
-        for _ in range(STEPS):  # Newton
-            gradient = special.psi(theta) - special.psi(theta.sum()) - logs
-            both = special.polygamma(1, theta.sum())
-            step = -np.linalg.solve(np.diag(special.polygamma(1, theta)) - both, gradient)
-            slope = float(gradient @ step)
-            moved = backtrack(lambda t: (loss(theta + t * step),), loss(theta), slope)  # noqa: B023
-            if moved is None or -slope < DECREMENT:
-                break
-            theta = theta + moved[0] * step
-        self.a_, self.b_ = theta.tolist()
+        self.a_, self.b_ = fit_dirichlet(logs, math.inf)[0].tolist()
 
     @property
     def levels_(self) -> Any:

@@ -91,8 +91,8 @@ class KernelCalibrator(Calibrator):
     def _fit(self, data: CalibrationSet) -> None:
         if check_finite(self.prior, "prior") < 0:
             raise invalid("prior must not be negative", shown(self.prior), "pass 0 or more")
-        weight = np.ones(data.inputs.n) if data.weight is None else data.weight
-        rows, self.row_weights_ = data.rows(weight > 0), weight[weight > 0]
+        rows = data.counted
+        self.row_weights_ = np.ones(rows.n) if rows.weight is None else rows.weight
         self.probs_, self.codes_ = rows.inputs.probs, rows.codes
         own = np.linspace(0, rows.inputs.n - 1, min(rows.inputs.n, MOST_LEFT_OUT)).astype(np.intp)
         left = rows.rows(own)

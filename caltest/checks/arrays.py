@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
 
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.numerics.loops import blocks
 from caltest.types import AnyArray, Codes, Floats
 
 MISSING_WORDS = ("na", "nan", "n/a", "null", "none", "missing", "#n/a", "?", ".")
@@ -293,7 +294,7 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     if np.array_equal(known, np.arange(m)):  # the usual case, one pass
         codes = np.empty(len(values), np.int64)
         binary = m == 2 and values.dtype.kind == "i"  # then all bits but the last are 0
-        for rows in _blocks(len(values)):
+        for rows in blocks(len(values), BLOCK):
             block = values[rows]
             if binary:
                 are_codes = int(np.bitwise_or.reduce(block)) in (0, 1)
@@ -464,7 +465,7 @@ def _place(place: AnyArray, classes: object) -> str:
 def both_columns(event: Floats) -> Floats:
     """Return 1 - p beside p (n,), as a read-only (n, 2) matrix."""
     matrix = np.empty((event.size, 2))
-    for rows in _blocks(event.size):
+    for rows in blocks(event.size, BLOCK):
         matrix[rows, 1] = event[rows]
         np.subtract(1, event[rows], out=matrix[rows, 0])
     return read_only(matrix)
@@ -474,7 +475,7 @@ def _owned(values: AnyArray, classes: object, name: str, *, has_logits: bool = T
     """Return a copy within [0, 1], if no value is further from it than single precision is."""
     slack = FLOAT32_SLACK * (2 if values.ndim == 1 else values.shape[1])
     copy, within = np.empty(values.shape), True
-    for rows in _blocks(len(values)):
+    for rows in blocks(len(values), BLOCK):
         copy[rows] = values[rows]
         # As whole numbers, doubles from 0 to 1 keep their order, and all others are larger.
         within = within and bool(copy[rows].view(np.uint64).max() <= ONE)
@@ -492,10 +493,6 @@ def _owned(values: AnyArray, classes: object, name: str, *, has_logits: bool = T
             raise invalid(f"{name} must lie in [0, 1]", got, remedy)
         np.clip(copy, 0, 1, out=copy)
     return copy
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
 
 
 def _rounding_of_type(matrix: Floats) -> float:
@@ -565,8 +562,8 @@ def check_design(design: object, name: str = "design") -> Floats:
     return read_only(values)
 
 
-def check_rows_of_design(design: Mapping[str, Floats], n: int, name: str = "design") -> None:
+def check_rows_of_design(design: Mapping[str, Floats], n: int) -> None:
     """Check that each column has the rows of the predictions that are tested."""
     for wrong in (len(column) for column in design.values() if len(column) != n):
-        rule = f"{name} must have one row per row of probs"
+        rule = "design must have one row per row of probs"
         raise invalid(rule, f"{wrong} for {n} rows", "take both from the same rows, without by=")

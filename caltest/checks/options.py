@@ -71,15 +71,15 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
     raise invalid("tolerance must be below 1, as errors are", shown(tolerance), remedy)
 
 
-def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, float, float]:
+def check_light_bounds(bounds: object) -> tuple[float, float, float]:
     """Check the three p-values that part four colours: in (0, 1) and descending."""
     items = np.ravel(bounds).tolist() if isinstance(bounds, np.ndarray) else bounds
     items = list(items) if isinstance(items, (tuple, list)) else []
     if len(items) == 3:
-        first, second, third = arrays.as_numbers(items, name).astype(np.float64).tolist()
+        first, second, third = arrays.as_numbers(items, "lights").astype(np.float64).tolist()
         if 1 > first > second > third > 0:
             return first, second, third
-    rule = f"{name} must be three descending p-values between 0 and 1"
+    rule = "lights must be three descending p-values between 0 and 1"
     remedy = "pass (0.05, 0.01, 0.001), the limits of yellow, orange, red"
     raise invalid(rule, shown(bounds), remedy)
 
@@ -203,12 +203,12 @@ def _real(value: object) -> float:
     return math.nan
 
 
-def check_jobs(n_jobs: object, name: str = "n_jobs") -> int | None:
+def check_jobs(n_jobs: object) -> int | None:
     """Check a number of jobs as joblib takes it: None, a positive integer, or -1 for all cores."""
     is_integer = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
     if n_jobs is None or (is_integer and n_jobs != 0):
         return n_jobs  # type: ignore[return-value]
-    rule = f"{name} must be None or an integer other than 0"
+    rule = "n_jobs must be None or an integer other than 0"
     raise invalid(rule, repr(n_jobs), "pass -1 for all cores")
 
 
@@ -333,19 +333,19 @@ def check_seed(rng: object, name: str = "rng") -> int:
     raise invalid(rule, got, "pass an integer, or numpy.random.default_rng(seed)")
 
 
-def check_generator(rng: object, name: str = "rng") -> np.random.Generator:
+def check_generator(rng: object) -> np.random.Generator:
     """Turn `rng` into a generator; a generator stays itself."""
     if isinstance(rng, np.random.Generator):
         return rng
-    return np.random.default_rng(check_seed(rng, name))
+    return np.random.default_rng(check_seed(rng))
 
 
-def check_pair(data: object, name: str = "data") -> tuple[object, object]:
+def check_pair(data: object) -> tuple[object, object]:
     """Check that `data` is the pair (X, y), and recognise (y, X)."""
     items: Sequence[Any] = data if isinstance(data, (tuple, list)) else ()
     if len(items) != 2:
         got = f"{len(items)} items" if items else f"type {type(data).__name__}"
-        rule = f"{name} must be the pair (X, y) where model is a classifier or a function"
+        rule = "data must be the pair (X, y) where model is a classifier or a function"
         raise invalid(rule, got, "call it as (model, X, y)")
     X, y = items
     shape: tuple[int, ...] = getattr(y, "shape", ())
@@ -353,7 +353,7 @@ def check_pair(data: object, name: str = "data") -> tuple[object, object]:
         array = arrays.as_array(y, "y")  # features, or one-hot labels
         if array.dtype.kind not in "biuf" or np.any((array != 0) & (array != 1)):
             got = f"shapes {X.shape} and {shape}"
-            raise invalid(f"{name} must be (X, y), the features first", got, "swap the two")
+            raise invalid("data must be (X, y), the features first", got, "swap the two")
     return X, y
 
 

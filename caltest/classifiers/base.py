@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from caltest import checks
-from caltest.classifiers.rbf import KernelGradient, RBFParameters
+from caltest.classifiers.rbf import RBFParameters
 from caltest.errors import invalid, shown
 from caltest.numerics.logistic import fit_logistic
 from caltest.numerics.loops import map_threads, njit, one_blas_thread
@@ -424,10 +424,9 @@ class GPClassifier(KernelClassifier):
         """Return log variance and log length scales to start from, those of the authors' code."""
         return np.log([variance, *[scale_of(X)] * (X.shape[1] if self.ard else 1)])
 
-    def _slope(self, gradient: KernelGradient) -> Floats:
-        """Return the derivatives by log variance and log length scales."""
-        scales = gradient.log_scales if self.ard else gradient.log_scales.sum(keepdims=True)
-        return np.concatenate([[gradient.log_variance], scales])
+    def _slope(self, gradient: Floats) -> Floats:
+        """Return the derivatives by log variance and log length scales, from `kernel_gradient`."""
+        return gradient if self.ard else np.array([gradient[0], gradient[1:].sum()])
 
     def _maximise(
         self,

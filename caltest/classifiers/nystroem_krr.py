@@ -12,6 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 
 from caltest.checks import check_flag, check_integer
 from caltest.classifiers import base
+from caltest.numerics.loops import blocks
 from caltest.types import Codes, Floats, Ints
 
 CHUNK = 2**20  # entries of the features in a block
@@ -146,9 +147,7 @@ class NystroemKRRClassifier(base.KernelClassifier):
         return scores + self._share
 
     def _blocks(self, X: Floats) -> Iterator[slice]:
-        size = max(1, CHUNK // self.n_components_)
-        for start in range(0, len(X), size):
-            yield slice(start, start + size)
+        return blocks(len(X), max(1, CHUNK // self.n_components_))
 
     def _probabilities(self, X: Floats) -> Floats:
         X = X - self._mean

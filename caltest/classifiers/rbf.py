@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -52,50 +51,33 @@ def rbf(X: Floats, Z: Floats, variance: float, scales: Floats) -> Floats:
     return K
 
 
-@dataclass
-class KernelGradient:
-    """The derivative of a function of k(X, Z), summed over the parts of X.
+def kernel_gradient(W: Floats, X: Floats, Z: Floats, scales: Floats) -> Floats:
+    """Return the derivatives of a function of k(X, Z) by the logarithms of the parameters.
 
-    Attributes
+    Those of parts of X add up.
+
+    Parameters
     ----------
-    log_variance : float
-    log_scales : (d,) array
-        One per dimension; a kernel with one length scale takes their sum.
+    W : (n, M) array
+        (df/dK) * K, elementwise.
+    X : (n, d) array
+        Inputs.
     Z : (M, d) array
+        Inputs.
+    scales : (d,) or (1,) array
+        Length scales, positive.
+
+    Returns
+    -------
+    (1 + d,) array
+        By the log variance, and the log length scale of each dimension; a kernel with one length
+        scale takes their sum.
     """
-
-    log_variance: float
-    log_scales: Floats
-    Z: Floats
-
-    def add(self, W: Floats, X: Floats, Z: Floats, scales: Floats) -> None:
-        """Add the part of some rows of X; W = (df/dK) * K, elementwise, (n, M)."""
-        centre = Z.mean(axis=0)
-        X, Z = X - centre, Z - centre
-        rows, columns = W.sum(axis=1), W.sum(axis=0)
-        products = W.T @ X
-        self.log_variance += float(rows.sum())
-        squares = rows @ X**2 - 2 * np.einsum("jd,jd->d", products, Z) + columns @ Z**2
-        self.log_scales += squares / scales**2
-        self.Z += (products - columns[:, None] * Z) / scales**2
-
-    def add_inner(self, W: Floats, Z: Floats, scales: Floats) -> None:
-        """Add k(Z, Z), which depends on Z twice; W is symmetric."""
-        inner = no_gradient(*Z.shape)
-        inner.add(W, Z, Z, scales)
-        inner.Z *= 2
-        self.merge(inner)
-
-    def merge(self, other: KernelGradient) -> None:
-        """Add another gradient."""
-        self.log_variance += other.log_variance
-        self.log_scales += other.log_scales
-        self.Z += other.Z
-
-
-def no_gradient(M: int, d: int) -> KernelGradient:
-    """Return the gradient of nothing, to which parts are added."""
-    return KernelGradient(0.0, np.zeros(d), np.zeros((M, d)))
+    centre = Z.mean(axis=0)
+    X, Z = X - centre, Z - centre
+    rows, columns = W.sum(axis=1), W.sum(axis=0)
+    squares = rows @ X**2 - 2 * np.einsum("jd,jd->d", W.T @ X, Z) + columns @ Z**2
+    return np.append(rows.sum(), squares / scales**2)
 
 
 ROWS = 20_000  # k-means looks at no more rows

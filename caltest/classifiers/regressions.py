@@ -19,7 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.base import GPClassifier, in_parts
-from caltest.classifiers.rbf import KernelGradient, RBFParameters, inducing_points, no_gradient, rbf
+from caltest.classifiers.rbf import RBFParameters, inducing_points, kernel_gradient, rbf
 from caltest.numerics.loops import map_threads
 from caltest.types import Codes, Floats
 
@@ -101,13 +101,14 @@ class LogEvidence:
     Attributes
     ----------
     value : float
-    kernel : KernelGradient
+    kernel : (1 + d,) array
+        As `kernel_gradient` gives it.
     log_noise : float
         The derivative by the logarithm of a factor of all variances of the noise.
     """
 
     value: float
-    kernel: KernelGradient
+    kernel: Floats
     log_noise: float
 
 
@@ -248,7 +249,7 @@ class SparseRegressions:
         return self._solved(targets, kernel)[1]
 
     def evidence(self, targets: Targets, kernel: RBFParameters) -> LogEvidence:
-        """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
+        """Return the bound and its gradient by the kernel's parameters and by the noise."""
         keep = len(self.X) * len(self.Z) <= KEPT
         value, latent, grams, scaled, kept = self._solved(targets, kernel, keep=keep)
         L, roots, means = latent.L, latent.roots, latent.weights
@@ -269,29 +270,27 @@ class SparseRegressions:
         pull = low * (means @ targets.off)[:, None]
         pull = _unwhitened(pull + means * (high * targets.on - low * targets.off), L)
 
-        def by_rows(c: int, block: Floats | _Block) -> KernelGradient:
+        def by_rows(c: int, block: Floats | _Block) -> Floats:
             """Return the derivatives through k(X, Z)."""
             rows = block if isinstance(block, _Block) else self._block(c, block, L, kernel)
             weights = rows.whitened @ slopes[c % len(slopes)].T
             weights += pull[:, c]
             weights *= rows.kernel
-            gradient = no_gradient(*Z.shape)
-            gradient.add(weights, rows.X, Z, kernel.scales)
-            return gradient
+            return kernel_gradient(weights, rows.X, Z, kernel.scales)
 
-        gradient = no_gradient(*Z.shape)
+        gradient = np.zeros(1 + Z.shape[1])
         blocks = [(one.c, one) for one in kept] if keep else self._chunks(K)
         for part in map_threads(by_rows, blocks, self.n_jobs):
-            gradient.merge(part)
+            gradient += part
         # S_k depends on k(Z, Z) through L.
         total = grams.sum(axis=0)
         S = (low * (K - 1) + high) * total  # summed over classes
         half = _unwhitened(by_all - 0.5 * S, L)
         by_inner = _unwhitened(half.T, L)  # L^-T (...) L^-1
-        gradient.add_inner(by_inner * rbf(Z, Z, *kernel), Z, kernel.scales)
+        gradient += kernel_gradient(by_inner * rbf(Z, Z, *kernel), Z, Z, kernel.scales)
         own = np.bincount(self.codes, minlength=K)
         rows = (high * own + low * (len(self.X) - own)).sum()
-        gradient.log_variance -= 0.5 * kernel.variance * float(rows)
+        gradient[0] -= 0.5 * kernel.variance * float(rows)
         # The derivative by the logarithm of a factor of the noise.
         traces = low * float(np.vdot(by_all, total))
         for part, gram in zip(by_gram, grams, strict=True):
@@ -437,8 +436,7 @@ class ExactRegressions:
         for part, by_noise in map_threads(by_covariance, tasks, self.n_jobs):
             by_kernel += part
             log_noise += by_noise
-        gradient = no_gradient(*X.shape)
-        gradient.add(by_kernel * rbf(X, X, *kernel), X, X, kernel.scales)
+        gradient = kernel_gradient(by_kernel * rbf(X, X, *kernel), X, X, kernel.scales)
         return LogEvidence(value, gradient, log_noise)
 
     def posterior(self, targets: Targets, kernel: RBFParameters) -> Latent:

@@ -13,9 +13,10 @@ from scipy.linalg.blas import dtrmm
 
 from caltest.checks import check_integer
 from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_of, normal_samples
-from caltest.classifiers.rbf import KernelGradient, RBFParameters, inducing_points, no_gradient, rbf
+from caltest.classifiers.rbf import RBFParameters, inducing_points, kernel_gradient, rbf
 from caltest.classifiers.regressions import root_of_kernel
 from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.newton import conjugate_gradients
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats
 
@@ -117,11 +118,14 @@ def ascend(known: Prior, q: Inducing) -> tuple[float, Inducing]:
     return value, q
 
 
-def gradient(known: Prior, q: Inducing) -> KernelGradient:
-    """Return the partial derivatives of the bound by the kernel, for fixed whitened m and C."""
+def gradient(known: Prior, q: Inducing) -> Floats:
+    """Return the partial derivatives of the bound by the kernel, for fixed whitened m and C.
+
+    They are those of `kernel_gradient`, (1 + d,).
+    """
     data, (variance, scales) = known.data, known.kernel
 
-    def block(rows: slice, A: Floats) -> tuple[KernelGradient, Floats]:
+    def block(rows: slice, A: Floats) -> tuple[Floats, Floats]:
         X = data.X[rows]
         _, by_mean, by_variance = data.expectation(*moments(A, variance, q), data.codes[rows])
         by_A = q.m.T @ by_mean
@@ -129,21 +133,19 @@ def gradient(known: Prior, q: Inducing) -> KernelGradient:
         for C, slope in zip(q.C, by_variance, strict=True):
             by_A += 2 * slope * _triangular(C, _triangular(C, A, back=True), back=False)
         by_L, by_B = whiten_back(known.L, A, by_A)
-        found = no_gradient(*data.Z.shape)
-        found.add(by_B.T * rbf(X, data.Z, variance, scales), X, data.Z, scales)
-        found.log_variance += variance * float(by_variance.sum())
+        found = kernel_gradient(by_B.T * rbf(X, data.Z, variance, scales), X, data.Z, scales)
+        found[0] += variance * float(by_variance.sum())
         return found, by_L
 
-    total, by_L = no_gradient(*data.Z.shape), np.zeros_like(known.L)
+    total, by_L = np.zeros(1 + data.Z.shape[1]), np.zeros_like(known.L)
     for _, (part, by_root) in known.over_blocks(block):
-        total.merge(part)
+        total += part
         by_L += by_root
     by_inner = cholesky_back(known.L, by_L)
     kernel = rbf(data.Z, data.Z, variance, scales)
     # The jitter, whatever it is, is a share of the variance.
     kernel[np.diag_indices_from(kernel)] = np.einsum("ij,ij->i", known.L, known.L)
-    total.add_inner(by_inner * kernel, data.Z, scales)
-    return total
+    return total + kernel_gradient(by_inner * kernel, data.Z, data.Z, scales)
 
 
 def moments(A: Floats, variance: float, q: Inducing) -> tuple[Floats, Floats]:
@@ -197,26 +199,17 @@ def step_at(known: Prior, q: Inducing) -> Step:
 def _newton_step(known: Prior, weights: Floats, roots: Floats, slope: Floats) -> Floats:
     """Solve (I + A (diag(W) - W W') A') change = slope by conjugate gradients."""
 
-    def block(rows: slice, A: Floats) -> Floats:
-        own = weights[:, rows]
-        pulls = own * (direction @ A)
-        pulls -= own * pulls.sum(axis=0)
-        return np.asarray(pulls @ A.T)
+    def product(direction: Floats) -> Floats:
+        def block(rows: slice, A: Floats) -> Floats:
+            own = weights[:, rows]
+            pulls = own * (direction @ A)
+            pulls -= own * pulls.sum(axis=0)
+            return np.asarray(pulls @ A.T)
 
-    change, residue = np.zeros_like(slope), slope
-    ahead = direction = _solved(roots, slope)
-    size = first = np.vdot(residue, ahead)
-    for _ in range(MOST_PRODUCTS):
-        if size <= RESIDUE**2 * first:
-            break
-        product = direction + sum(part for _, part in known.over_blocks(block))
-        share = size / np.vdot(direction, product)
-        change = change + share * direction
-        residue = residue - share * product
-        ahead = _solved(roots, residue)
-        size, last = np.vdot(residue, ahead), size
-        direction = ahead + size / last * direction
-    return change
+        return np.asarray(direction + sum(part for _, part in known.over_blocks(block)))
+
+    solve = partial(_solved, roots)
+    return conjugate_gradients(product, solve, slope, RESIDUE, MOST_PRODUCTS)[0]
 
 
 def _solved(roots: Floats, slope: Floats) -> Floats:

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from caltest.comparison import scores
 from caltest.comparison.outcomes import CalibrationTests
 from caltest.htests.combine import adjusted_pvalues
+from caltest.nulls.base import Draws, drawn_values
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.predictions.redrawing import Inversion
@@ -23,7 +24,6 @@ from caltest.types import Codes, Floats, Order
 Losses = Mapping[str, Floats]  # scores of the rows by model
 Pairs = Sequence[tuple[str, str]]
 TIES = 100 * np.finfo(float).eps
-BATCH = 64  # draws a seed; changing it changes every seeded p-value
 MANY = 50.0  # labels that carry the variance of the sum, from which on none decides
 CELLS = 1 << 20  # numbers at a time, 8 MiB
 ROWS = 1 << 14  # rows at a time, 8 MiB of signs
@@ -123,20 +123,16 @@ def flipped_sums(values: Floats, *, n_resamples: int, seed: int, n_jobs: int | N
         The columns of a draw have the same signs, so that their differences are the sums of
         differences.
     """
-    sizes = [min(BATCH, n_resamples - done) for done in range(0, n_resamples, BATCH)]
-    children = np.random.SeedSequence(seed).spawn(len(sizes))
-    tasks = [(values, child, size) for child, size in zip(children, sizes, strict=True)]
-    return np.concatenate(list(map_threads(_batch, tasks, n_jobs)))
 
+    def batch(rng: np.random.Generator, size: int) -> Floats:
+        total = np.zeros((size, values.shape[1]))
+        for start in range(0, len(values), ROWS):
+            rows = values[start : start + ROWS]
+            bits = np.unpackbits(rng.integers(0, 256, (size, -(-len(rows) // 8)), np.uint8), axis=1)
+            total += np.where(bits[:, : len(rows)], 1.0, -1.0) @ rows
+        return total
 
-def _batch(values: Floats, child: np.random.SeedSequence, size: int) -> Floats:
-    rng = np.random.default_rng(child)
-    total = np.zeros((size, values.shape[1]))
-    for start in range(0, len(values), ROWS):
-        rows = values[start : start + ROWS]
-        bits = np.unpackbits(rng.integers(0, 256, (size, -(-len(rows) // 8)), np.uint8), axis=1)
-        total += np.where(bits[:, : len(rows)], 1.0, -1.0) @ rows
-    return total
+    return drawn_values(batch, Draws(n_resamples, seed), n_jobs)
 
 
 # ---- labels redrawn from a model between the two -------------------------------------------------

@@ -243,11 +243,6 @@ class Term:
     factors: tuple[ScalarKernel, ...]
     matrix: Floats
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether A is the identity."""
-        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
-
 
 class MatrixKernel(Kernel):
     """A matrix-valued kernel k(s, t) in R^(m x m) on the simplex of m classes."""
@@ -293,7 +288,7 @@ class Scaled(MatrixKernel):
 
     def __init__(self, kernel: ScalarKernel, matrix: object = None) -> None:
         self.kernel = checks.check_instance(kernel, ScalarKernel, "kernel")
-        self.matrix = None if matrix is None else check_psd(matrix, "matrix")
+        self.matrix = None if matrix is None else check_psd(matrix)
 
     def terms(self, m: int) -> tuple[Term, ...]:
         if self.matrix is None:
@@ -313,7 +308,7 @@ class Composed(MatrixKernel):
     word: ClassVar[str]
 
     def __init__(self, *kernels: Kernel) -> None:
-        self.kernels = check_instances(kernels, Kernel, "kernels")
+        self.kernels = check_instances(kernels, Kernel)
 
     def __str__(self) -> str:
         return f"{self.word} of ({'; '.join(map(str, self.kernels))})"
@@ -343,7 +338,7 @@ class Diagonal(Composed):
     kernels: tuple[ScalarKernel, ...]
 
     def __init__(self, kernels: Sequence[ScalarKernel]) -> None:
-        self.kernels = check_instances(kernels, ScalarKernel, "kernels")
+        self.kernels = check_instances(kernels, ScalarKernel)
 
     def terms(self, m: int) -> tuple[Term, ...]:
         if len(self.kernels) != m:
@@ -444,30 +439,28 @@ def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:
     return checks.check_instance(kernel, MatrixKernel, "kernel")
 
 
-def check_instances(
-    values: object, kind: type[checks.Instance], name: str
-) -> tuple[checks.Instance, ...]:
+def check_instances(values: object, kind: type[checks.Instance]) -> tuple[checks.Instance, ...]:
     """Check that there is at least one value, and that every one is a `kind`."""
     if not isinstance(values, list | tuple) or not values:
-        rule = f"{name} must be a list of at least one {kind.__name__}"
+        rule = f"kernels must be a list of at least one {kind.__name__}"
         raise invalid(rule, repr(values), "see caltest.kernels")
-    return tuple(checks.check_instance(value, kind, name) for value in values)
+    return tuple(checks.check_instance(value, kind, "kernels") for value in values)
 
 
-def check_psd(matrix: object, name: str) -> Floats:
+def check_psd(matrix: object) -> Floats:
     """Check a symmetric positive semi-definite matrix."""
-    values = checks.as_numbers(matrix, name).astype(np.float64)
+    values = checks.as_numbers(matrix, "matrix").astype(np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
-        raise invalid(f"{name} must be square", f"shape {values.shape}", "pass an (m, m) array")
+        raise invalid("matrix must be square", f"shape {values.shape}", "pass an (m, m) array")
     if not np.isfinite(values).all():
-        raise invalid(f"{name} must be finite", "nan or infinity", "pass finite numbers")
+        raise invalid("matrix must be finite", "nan or infinity", "pass finite numbers")
     size = np.abs(values).max()
     if np.abs(values - values.T).max() > RELATIVE_TOLERANCE * size:
-        raise invalid(f"{name} must be symmetric", "an asymmetric matrix", "pass (A + A.T) / 2")
+        raise invalid("matrix must be symmetric", "an asymmetric matrix", "pass (A + A.T) / 2")
     values = (values + values.T) / 2
     smallest = np.linalg.eigvalsh(values)[0]
     if smallest < -RELATIVE_TOLERANCE * size:
-        rule = f"{name} must be positive semi-definite"
+        rule = "matrix must be positive semi-definite"
         raise invalid(rule, f"smallest eigenvalue {smallest:.3g}", "pass B @ B.T for some B")
     return checks.read_only(values)
 

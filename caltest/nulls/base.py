@@ -87,12 +87,14 @@ def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequenc
 
 
 def drawn_values(
-    batch: Callable[[np.random.Generator, int], Floats | list[Any]], draws: Draws
+    batch: Callable[[np.random.Generator, int], Floats | list[Any]],
+    draws: Draws,
+    n_jobs: int | None = None,
 ) -> Floats:
     """Return what `batch(rng, size)` gives for `size` resamples, of all batches together."""
     seeds = batch_seeds(draws.seed, draws.n_resamples)
     rngs = ((np.random.default_rng(child), size) for child, size in seeds)
-    return np.concatenate(list(map_threads(batch, rngs)))
+    return np.concatenate(list(map_threads(batch, rngs, n_jobs)))
 
 
 def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:

@@ -51,8 +51,7 @@ def crossing_tails(start: Ints, n: Ints, expected: Floats, reach: Floats) -> Flo
         stop = min(first + AT_A_TIME, out.size)
         _crossing_tails(start, first, stop, n, expected, reach, out)
 
-    for _ in map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)]):
-        pass
+    list(map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)]))
     return out
 
 
@@ -89,15 +88,21 @@ def _crossing_tails(
         p = 0.0
         for k in range(2):
             least = 0.0 if rows <= FEW else LEAST[k]
-            p, lost = _crossing(n[some], expected[some], reach[g], least)
+            p, lost, _, _, _ = _crossing(n[some], expected[some], reach[g], least)
             if lost <= NEGLECTED * p:
                 break
         out[g] = min(p, 1.0)
 
 
 @njit()
-def _crossing(n: Ints, expected: Floats, reach: float, least: float) -> tuple[float, float]:
-    """Return the probability of leaving the band, and how much of it is a bound."""
+def _crossing(
+    n: Ints, expected: Floats, reach: float, least: float
+) -> tuple[float, float, int, int, Floats]:
+    """Return the probability of leaving the band, and the law of the events of those who do not.
+
+    The second number is how much of the first is a bound. The law has its least number of events,
+    how many numbers follow from it, and their probabilities.
+    """
     rows, largest = n.sum(), n.max()
     size = int(min(np.float64(rows), 2.0 * reach)) + 3
     mass, moved, law = np.empty(size + largest), np.empty(size + largest), np.empty(largest + 1)
@@ -122,7 +127,7 @@ def _crossing(n: Ints, expected: Floats, reach: float, least: float) -> tuple[fl
             break
         mass[:count] = moved[down : up + 1]
         first += down
-    return out + lost, lost
+    return out + lost, lost, first, count, mass
 
 
 @njit()
@@ -245,25 +250,6 @@ def dispersions(totals: GroupTotals, keys: Hashes, groups: Hashes) -> Floats:
 
 
 @njit()
-def _law(n: Ints, expected: Floats) -> tuple[int, int, Floats]:
-    """Return the least number of events, how many numbers follow from it, and their law."""
-    size = n.sum() + n.max() + 2
-    mass, moved, own = np.empty(size), np.empty(size), np.empty(n.max() + 1)
-    mass[0], first, count = 1.0, 0, 1
-    for c in range(n.size):
-        jump, last, _ = add_cell(n[c], expected[c] / n[c], SMALLEST, mass, count, moved, own)
-        down, up = 0, last - 1
-        while down < up and moved[down] <= SMALLEST:
-            down += 1
-        while down < up and moved[up] <= SMALLEST:
-            up -= 1
-        count = up - down + 1
-        mass[:count] = moved[down : up + 1]
-        first += jump + down
-    return first, count, mass
-
-
-@njit()
 def _add_dispersions(
     totals: GroupTotals, begin: int, stop: int, keys: Hashes, groups: Hashes, out: Floats
 ) -> None:
@@ -278,7 +264,8 @@ def _add_dispersions(
             peak, spread = peak / variance**2 / 24.0, math.sqrt(variance - ROUNDING)
         else:
             some = slice(totals.start[g], totals.start[g + 1])
-            least, count, upto = _law(totals.n[some], totals.expected[some])
+            n, expected = totals.n[some], totals.expected[some]
+            _, _, least, count, upto = _crossing(n, expected, n.sum() + 1.0, SMALLEST)
             upto[:count] = np.cumsum(upto[:count])
             k = 0
             for j in range(GUIDES + 1):  # that of j / GUIDES, from which others are a few steps

@@ -102,9 +102,7 @@ def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
 
 def events_by_row(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     """Draw the events of `draw_events`, those of a row side by side, (n, B)."""
-    out = np.empty((low.size, keys.size), dtype=np.uint8)
-    _of_rows(low.view(np.uint64), width.view(np.uint64), rows, keys, out)
-    return out
+    return _of_rows(low.view(np.uint64), width.view(np.uint64), rows, keys)
 
 
 def event_sums(interval: tuple[Ints, Ints], rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
@@ -188,11 +186,13 @@ def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels)
 
 
 @njit()
-def _of_rows(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Events) -> None:
+def _of_rows(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes) -> Events:
+    out = np.empty((low.size, keys.size), np.uint8)
     for i in range(rows.size):
         row, first, size, event = rows[i], low[i], width[i], out[i]
         for b in range(keys.size):
             event[b] = np.uint8(hashed(keys[b] + row) - first < size)
+    return out
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})  # lets sums run in several chains

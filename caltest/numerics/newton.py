@@ -1,7 +1,8 @@
-"""What fits by Newton's method share: steps that exist, short enough ones, and bounded ones.
+"""What fits by Newton's method share: steps that exist, short enough, approximate, and bounded.
 
 J. Nocedal and S. J. Wright, Numerical Optimization, 2nd edition (2006), algorithms 3.1
-(backtracking), 3.3 (a multiple of the identity added), 4.1 and 4.3 (region of trust).
+(backtracking), 3.3 (a multiple of the identity added), 4.1 and 4.3 (region of trust), 5.3 and 7.1
+(conjugate gradients).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import scipy
 
 from caltest.types import Floats
 
+Solver = Callable[[Floats], Floats]
 Trial = TypeVar("Trial", bound=tuple[Any, ...])
 
 HALVINGS = 60
@@ -55,6 +57,48 @@ def backtrack(
             return length, trial
         length /= 2
     return None
+
+
+def conjugate_gradients(
+    product: Solver, precondition: Solver, right: Floats, forcing: float, most: int
+) -> tuple[Floats, int]:
+    """Solve H x = right to a relative residual of `forcing`, as the preconditioner measures it.
+
+    Parameters
+    ----------
+    product, precondition : callable
+        Return H v, and about H^-1 v, of an array of the shape of `right`.
+    right : array
+        Of any shape.
+    forcing : float
+        Size of the last residual, relative to the first.
+    most : int
+        Products with H.
+
+    Returns
+    -------
+    tuple of array and int
+        The solution, and the products used. Where H has no curvature along a direction, the
+        solution so far.
+    """
+    x, residual = np.zeros_like(right), right.copy()
+    z = direction = precondition(residual)
+    rz = float(np.vdot(residual, z))
+    enough = forcing**2 * rz
+    for used in range(1, most + 1):
+        image = product(direction)
+        curvature = float(np.vdot(direction, image))
+        if curvature <= 0:
+            return (x if used > 1 else z), used
+        length = rz / curvature
+        x += length * direction
+        residual -= length * image
+        z = precondition(residual)
+        before, rz = rz, float(np.vdot(residual, z))
+        if rz <= enough:
+            break
+        direction = z + rz / before * direction
+    return x, used
 
 
 def damped_factor(H: Floats, shift: float) -> tuple[tuple[Floats, bool], float]:

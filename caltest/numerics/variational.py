@@ -5,9 +5,8 @@ The inducing variables have :math:`q(u) = N(L m, L S L')` with :math:`S = C C'` 
 
 .. math:: f(x) \sim N(a' m, \; k(x, x) - a' a + a' C C' a).
 
-Nothing here knows the kernel or the dimension of the inputs. Several latent functions that share
-the kernel are stacked along leading axes of m and C. Derivatives are those of a number F: `by_A`
-stands for dF/dA.
+Nothing here knows the kernel or the dimension of the inputs. Derivatives are those of a number F:
+`by_A` stands for dF/dA.
 """
 
 import numpy as np
@@ -41,7 +40,7 @@ def cholesky_back(L: Floats, by_L: Floats) -> Floats:
 
 
 def marginals(A: Floats, prior: Floats | float, m: Floats, C: Floats) -> tuple[Floats, Floats]:
-    """Return the means and variances of q(f), both (..., n).
+    """Return the means and variances of q(f), both (n,).
 
     Parameters
     ----------
@@ -49,13 +48,13 @@ def marginals(A: Floats, prior: Floats | float, m: Floats, C: Floats) -> tuple[F
         From `whiten`.
     prior : (n,) array or float
         The prior variances k(x, x).
-    m : (..., M) array
+    m : (M,) array
         Means.
-    C : (..., M, M) array
-        Lower triangles.
+    C : (M, M) array
+        Lower triangle.
     """
-    spread = np.swapaxes(C, -1, -2) @ A
-    variance = prior - np.einsum("in,in->n", A, A) + np.einsum("...in,...in->...n", spread, spread)
+    spread = C.T @ A
+    variance = prior - np.einsum("in,in->n", A, A) + np.einsum("in,in->n", spread, spread)
     # Rounding may leave less than nothing where the inducing variables say all.
     return m @ A, np.maximum(variance, 0.0)
 
@@ -63,26 +62,17 @@ def marginals(A: Floats, prior: Floats | float, m: Floats, C: Floats) -> tuple[F
 def marginals_back(
     A: Floats, m: Floats, C: Floats, by_mean: Floats, by_variance: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the derivatives by A, (M, n), summed over the stack, by m and by C.
-
-    That by the prior variances is `by_variance`, summed over the stack.
-    """
-    spread = np.swapaxes(C, -1, -2) @ A
-    weighted = (C @ spread - A) * by_variance[..., None, :]
-    outer = m[..., :, None] * by_mean[..., None, :]
-    by_A = (outer + 2 * weighted).reshape(-1, *A.shape).sum(axis=0)
-    by_C = 2 * (A * by_variance[..., None, :]) @ np.swapaxes(spread, -1, -2)
+    """Return the derivatives by A, m and C; that by the prior variances is `by_variance`."""
+    spread = C.T @ A
+    by_A = np.outer(m, by_mean) + 2 * (C @ spread - A) * by_variance
+    by_C = 2 * (A * by_variance) @ spread.T
     return by_A, by_mean @ A.T, np.tril(by_C)
 
 
-def divergence(m: Floats, C: Floats) -> tuple[float, Floats, Floats]:
-    """Return KL(q || p), summed over the stack, and its derivatives by m and by C."""
-    diagonal = np.diagonal(C, axis1=-2, axis2=-1)
-    value = 0.5 * (np.sum(C**2) + np.sum(m**2) - m.size) - np.log(np.abs(diagonal)).sum()
-    by_C = C.copy()
-    at = np.arange(C.shape[-1])
-    by_C[..., at, at] -= 1 / diagonal
-    return float(value), m, by_C
+def divergence(m: Floats, C: Floats) -> tuple[float, Floats]:
+    """Return KL(q || p), and its derivative by C; that by m is m."""
+    value = 0.5 * (np.sum(C**2) + np.sum(m**2) - m.size) - np.log(np.abs(np.diag(C))).sum()
+    return float(value), C - np.diag(1 / np.diag(C))
 
 
 def inverse_root(H: Floats) -> Floats:
@@ -102,22 +92,18 @@ def inverse_root(H: Floats) -> Floats:
 
 
 def unpack_root(values: Floats, M: int) -> Floats:
-    """Return C, (..., M, M), from its entries row by row; those on the diagonal are logarithms.
+    """Return C, (M, M), from its entries row by row; those on the diagonal are logarithms.
 
     So C has a positive diagonal, and a step of the same size means the same at every precision.
     """
-    C = np.zeros((*values.shape[:-1], M, M))
-    rows, columns = np.tril_indices(M)
-    C[..., rows, columns] = values
-    at = np.arange(M)
-    C[..., at, at] = np.exp(C[..., at, at])
+    C, at = np.zeros((M, M)), np.diag_indices(M)
+    C[np.tril_indices(M)] = values
+    C[at] = np.exp(C[at])
     return C
 
 
 def unpack_root_back(C: Floats, by_C: Floats) -> Floats:
-    """Return the derivative by the values of `unpack_root`, (..., M (M + 1) / 2)."""
-    M = C.shape[-1]
-    at = np.arange(M)
-    by_values = by_C.copy()
-    by_values[..., at, at] *= C[..., at, at]
-    return np.asarray(by_values[(..., *np.tril_indices(M))])
+    """Return the derivative by the values of `unpack_root`, (M (M + 1) / 2,)."""
+    by_values, at = by_C.copy(), np.diag_indices_from(C)
+    by_values[at] *= C[at]
+    return np.asarray(by_values[np.tril_indices_from(C)])

@@ -15,7 +15,8 @@ from caltest import checks
 from caltest.calibrators.base import BinaryCalibrator, Coefficient
 from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.inputs import Inputs
-from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
+from caltest.numerics.bins import quantile_cuts, uniform_bins, uniform_sums
+from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import distinct_scores, moderate_weight
 from caltest.types import Flags, Floats, Ints
@@ -111,8 +112,10 @@ class HistogramBinning(BinaryCalibrator):
     def _event(self, inputs: Inputs) -> Floats:
         bins = len(self.values_)
         if np.array_equal(self.edges_, np.arange(bins + 1) / bins):
-            return look_up_uniform(inputs.event, self.values_)
-        return look_up(inputs.event, self.edges_[1:-1], self.values_)
+            places = np.empty((inputs.n, 1), label_dtype(bins))
+            uniform_bins(inputs.event[:, np.newaxis], bins, places)
+            return np.asarray(self.values_[places[:, 0]])
+        return np.asarray(self.values_[np.searchsorted(self.edges_[1:-1], inputs.event)])
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the value of each bin, with its binomial standard error where it is not 0 or 1.
@@ -150,20 +153,6 @@ def quantile_bin_sums(
     cuts = quantile_cuts(values, mass, bins)
     starts = np.concatenate([[0], np.searchsorted(values, cuts, side="right")])
     return cuts, np.add.reduceat(mass, starts), np.add.reduceat(events, starts)
-
-
-@njit()
-def look_up_uniform(score: Floats, values: Floats) -> Floats:
-    """Return the value of the bin of equal width in which each score lies."""
-    out = np.empty(score.size)
-    for i in range(score.size):
-        out[i] = values[bin_of(score[i], float(values.size))]
-    return out
-
-
-def look_up(score: Floats, cuts: Floats, values: Floats) -> Floats:
-    """Return values[k] for scores in (cuts[k - 1], cuts[k]]; there are len(cuts) + 1 values."""
-    return np.asarray(values[np.searchsorted(cuts, score)])
 
 
 # ---- Scaling-binning, Kumar, Liang and Ma 2019 --------------------------------------------------
@@ -236,7 +225,7 @@ class ScalingBinning(PlattScaling):
         self.values_ = np.bincount(place, weight * scaled) / np.bincount(place, weight)
 
     def _event(self, inputs: Inputs) -> Floats:
-        return look_up(super()._event(inputs), self.cuts_, self.values_)
+        return np.asarray(self.values_[np.searchsorted(self.cuts_, super()._event(inputs))])
 
 
 # ---- Bayesian binning into quantiles, Naeini, Cooper, Hauskrecht 2015 ---------------------------
@@ -354,7 +343,7 @@ class BBQ(BinaryCalibrator):
         return np.arange(low, high + 1)
 
     def _event(self, inputs: Inputs) -> Floats:
-        return look_up(inputs.event, self.cuts_, self.values_)
+        return np.asarray(self.values_[np.searchsorted(self.cuts_, inputs.event)])
 
 
 def log_scores(counts: Counts, numbers: Ints, size: float) -> tuple[Ints, Floats]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -19,7 +18,7 @@ from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY, SMALLEST_PROBAB
 from caltest.checks import check_choice, check_finite, check_flag
 from caltest.numerics.logistic import fit_logistic, penalised_loss
 from caltest.numerics.sorted_scores import shares
-from caltest.types import AnyArray, Flags, Floats
+from caltest.types import Flags, Floats
 
 RIDGE = 1e-8  # on slopes per standard deviation, where the likelihood has no maximum
 SAME = 1e-10  # relative standard deviation, or 1 - r^2, that counts as none
@@ -196,14 +195,6 @@ def within_reach(score: Floats) -> Floats:
     return np.clip(score, low - reach, high + reach)
 
 
-def with_weights(weight: Floats | None, *columns: AnyArray) -> tuple[Any, ...]:
-    """Leave out the rows of weight 0, of the weights too, which come last."""
-    if weight is None or (weight > 0).all():
-        return (*columns, weight)
-    rows = weight > 0
-    return (*(column[rows] for column in columns), weight[rows])
-
-
 def is_increasing(score: Floats, event: Flags, pivot: float | None = None) -> bool:
     """Tell whether no event has a lower score than another row; the pivot lies in between."""
     # A part of the rows first: what does not separate them does not separate all.
@@ -320,7 +311,6 @@ class PlattScaling(LogOddsMap):
         check_choice(self.scale, SCALES, "scale")
         smooth = check_flag(self.smooth_targets, "smooth_targets")
         score = self._score(inputs.clipped(self.clip))
-        score, event, weight = with_weights(weight, score, event)
         if self.scale == "log-odds":
             score = within_reach(score)
         targets = _smoothed(event, weight) if smooth else event.astype(np.float64)
@@ -431,7 +421,6 @@ class QuadraticScaling(LogOddsMap):
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         score = within_reach(inputs.clipped(self.clip).log_odds)
-        score, event, weight = with_weights(weight, score, event)
         fit = self._best(score, event, weight)
         values = [fit.intercept, *fit.coef.tolist(), 0.0, 0.0]
         self.intercept_, self.slope_, self.quadratic_ = values[:3]
@@ -550,7 +539,7 @@ class BetaCalibrator(LogOddsMap):
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.parameters, PARAMETERS, "parameters")
         check_flag(self.constrained, "constrained")
-        logs, event, weight = with_weights(weight, inputs.clipped(self.clip).log_probs, event)
+        logs = inputs.clipped(self.clip).log_probs
         centre = 0.0 if self._has_intercept else math.log(2)
         a, b = within_reach(logs[:, 1]) + centre, within_reach(-logs[:, 0]) - centre
         features = {"a": a, "b": b, "ab": a + b}

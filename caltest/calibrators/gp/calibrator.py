@@ -426,7 +426,7 @@ class GPCalibrator(Calibrator):
             mean, lower and upper, each (P,).
         """
         check_is_fitted(self)
-        places = check_scores(z, "z", probabilities=not self.logarithmic_)
+        places = check_scores(z, probabilities=not self.logarithmic_)
         quantile, q = float(ndtri((1 + checks.check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
         mean -= self.shares_ @ fit.latent_mean(q, self.places_)
@@ -478,11 +478,11 @@ def _saturated(scores: elbo.GPScores, units: fit.ScoreRange) -> float:
     return share if apart else 0.0
 
 
-def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
+def check_scores(values: object, *, probabilities: bool) -> Floats:
     """Check scores in one dimension: probabilities in [0, 1], or finite logits."""
-    array = checks.as_numbers(values, name)
+    array = checks.as_numbers(values, "z")
     if array.ndim != 1:
-        raise invalid(f"{name} must have one dimension", f"shape {array.shape}", "pass .ravel()")
+        raise invalid("z must have one dimension", f"shape {array.shape}", "pass .ravel()")
     scores = array.astype("float64")
     low, high = (0.0, 1.0) if probabilities else (-1.7e308, 1.7e308)
     bad = ~((scores >= low) & (scores <= high))
@@ -490,7 +490,7 @@ def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
         rule = "lie in [0, 1]" if probabilities else "be finite"
         row = int(bad.argmax())
         got, remedy = f"{scores[row]:.8g} at row {row}", "pass values in the units of the inputs"
-        raise invalid(f"{name} must {rule}", got, remedy)
+        raise invalid(f"z must {rule}", got, remedy)
     return checks.read_only(scores)
 
 

@@ -384,9 +384,9 @@ def _assemble(
         kernel[1] + of_inner[1] + of_B[1],
         q.noise * (kernel[2] + np.trace(by_inner)),
     ]
-    penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
-    by_m, by_C = by_m - by_m_penalty, by_C - by_C_penalty
+    penalty, by_penalty = variational.divergence(q.m, q.C)
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
     value = sums["value"] / share - penalty
+    by_m, by_C = by_m - q.m, by_C - by_penalty
     return Evaluation(value, by_m, by_C, by_Z, np.array(log_kernel), at, density, H)

@@ -92,8 +92,7 @@ def scores_of(data: CalibrationSet) -> tuple[elbo.GPScores, ScoreRange]:
     L-BFGS makes rounding errors visible: so neither the order of rows nor a weight in place of
     repeated rows changes a bit of the fit, and scores and prior means are rounded to 1e-9.
     """
-    if data.weight is not None:
-        data = data.rows(np.flatnonzero(data.weight))
+    data = data.counted
     z, prior = places_of(data.inputs)
     weight = np.ones(len(z)) if data.weight is None else data.weight
     units = ScoreRange(float(z.min()), float(z.max()))

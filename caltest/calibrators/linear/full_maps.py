@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
@@ -17,8 +17,10 @@ from caltest.calibrators.linear.linear_maps import (
 )
 from caltest.checks import check_choice
 from caltest.errors import invalid, shown
+from caltest.numerics.dirichlet import fit_dirichlet
 from caltest.types import Floats
 
+LARGEST = 1e6  # sum of the parameters; predictions that vary less are taken as equal
 # Options that are not those of the log loss and its penalty.
 OF_BOTH = {"classes", "from_logits", "clip", "cv", "random_state", "n_jobs"}
 
@@ -184,7 +186,7 @@ class DirichletCalibrator(LinearMap):
         for k, name in enumerate(self.classes_.tolist()):
             own = codes == k
             logs = weight[own] @ X[own, :m] / mass[k] if mass[k] else digamma(1) - digamma(m)
-            fits.append(fit_dirichlet(np.broadcast_to(logs, m)))
+            fits.append(fit_dirichlet(np.broadcast_to(logs, m), LARGEST))
             if not mass[k]:
                 self._note(f"no label is {name}: its predictions count as uniform")
             elif fits[k][0].sum() > LARGEST:
@@ -200,59 +202,6 @@ class DirichletCalibrator(LinearMap):
         """(alpha, pi): Dirichlet parameters of the predictions of each class, and its share."""
         shift = 1 + self.weights_.min(axis=0) if self.parametrisation == "generative" else 1
         return linear_to_generative(*self.linear_, shift)
-
-
-# ---- The Dirichlet of greatest likelihood --------------------------------------------------------
-
-STEPS = 500
-LARGEST = 1e6  # sum of the parameters; predictions that vary less are taken as equal
-ENOUGH = 1e-12  # of the gradient, relative to the mean logarithms
-
-
-def fit_dirichlet(mean_logs: Floats) -> tuple[Floats, float, int]:
-    """Maximise the mean log likelihood of a Dirichlet, which is concave, by Newton's method.
-
-    Returned are the parameters (m,), the norm of the gradient, and the Newton steps. The likelihood
-    has no maximum where all rows are equal: then the parameters sum to more than `LARGEST`.
-
-    The Hessian is a diagonal matrix less one of rank one (Minka 2000, Estimating a Dirichlet
-    distribution, section 1).
-
-    Parameters
-    ----------
-    mean_logs : (m,) array
-        Mean logarithm of each component, all that the likelihood needs of the data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.random.default_rng(0).dirichlet([2.0, 1.0, 0.5], 10_000)
-    >>> fit_dirichlet(np.log(rows).mean(axis=0))[0].round(1)
-    array([2. , 1. , 0.5])
-    """
-
-    def value(alpha: Floats) -> float:
-        return float(gammaln(alpha).sum() - gammaln(alpha.sum()) - (alpha - 1) @ mean_logs)
-
-    def slope(alpha: Floats) -> Floats:
-        return np.asarray(digamma(alpha) - digamma(alpha.sum()) - mean_logs)
-
-    alpha, steps = np.ones_like(mean_logs), 0
-    norm, enough = np.inf, ENOUGH * (1 + np.abs(mean_logs).max())
-    while steps < STEPS and alpha.sum() <= LARGEST:
-        gradient = slope(alpha)
-        norm = float(np.linalg.norm(gradient))
-        if norm <= enough:
-            break
-        inverse = 1 / polygamma(1, alpha)
-        move = gradient + (inverse @ gradient) / (1 / polygamma(1, alpha.sum()) - inverse.sum())
-        move *= inverse
-        while (trial := alpha - move).min() <= 0 or (
-            value(trial) > value(alpha) and np.linalg.norm(slope(trial)) > norm
-        ):
-            move /= 2
-        alpha, steps = trial, steps + 1
-    return alpha, norm, steps
 
 
 # ---- Matrix scaling, Guo et al. 2017, with the penalties of Kull et al. 2019 --------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -20,8 +21,8 @@ DECREMENT = 1e-9  # of the decrement: what remains after a step of this size is 
 LEAST_GAP = 1e-300  # of log odds, so that it has a logarithm
 
 
-class CumulativeLogit:
-    r"""The mean log loss of :math:`u_k = a + b s + r_k(c)`, which is convex.
+def minimum(rows: LogitRows, m: int, ridge: float) -> tuple[Point, bool]:
+    r"""Minimise the mean log loss of :math:`u_k = a + b s + r_k(c)`, which is convex, by Newton.
 
     Parameters
     ----------
@@ -31,57 +32,55 @@ class CumulativeLogit:
         The number of classes.
     ridge : float
         The strength of a penalty that has its minimum, 0, where the map is the identity.
+
+    Returns
+    -------
+    tuple of Point and bool
+        The minimum at (a, b, c), and whether it is the only one.
     """
+    codes, weight = rows.codes, rows.weight
+    each, design = np.arange(codes.size), designs(rows.logits, m)
+    # The label is at most k where the log odds of the threshold after it are high, and above k - 1
+    # where those of the threshold before it are low.
+    upper, lower = design[each, np.minimum(codes, m - 2)], design[each, np.maximum(codes - 1, 0)]
+    has_upper = np.where(codes < m - 1, weight, 0.0)
+    has_lower = np.where(codes > 0, weight, 0.0)
+    inner = np.flatnonzero((codes > 0) & (codes < m - 1))
+    gap_of, own = codes[inner] - 1, weight[inner]
 
-    def __init__(self, rows: LogitRows, m: int, ridge: float = 0.0) -> None:
-        self.codes, self.weight, self.ridge, self.m = rows.codes, rows.weight, ridge, m
-        at, design = np.arange(rows.codes.size), designs(rows.logits, m)
-        # The label is at most k where the log odds of the threshold after it are high, and above
-        # k - 1 where those of the threshold before it are low.
-        self.upper = design[at, np.minimum(self.codes, m - 2)]
-        self.lower = design[at, np.maximum(self.codes - 1, 0)]
-        self.has_upper = np.where(self.codes < m - 1, self.weight, 0.0)
-        self.has_lower = np.where(self.codes > 0, self.weight, 0.0)
-        self.inner = np.flatnonzero((self.codes > 0) & (self.codes < m - 1))
-        self.gap_of = self.codes[self.inner] - 1
-        self.gap = rows.logits[self.inner, self.codes[self.inner]]
-
-    def at(self, theta: Floats) -> Point:
+    def at(theta: Floats) -> Point:
         """Return the objective at (a, b, c); it is infinite unless all c are positive."""
         c = theta[2:]
         if not (c > 0).all():
             return Point(theta, math.inf, theta, np.eye(theta.size))
-        up, low = self.upper @ theta, self.lower @ theta
-        gap, weight = c[self.gap_of] * self.gap, self.weight[self.inner]
-        small = np.maximum(gap, LEAST_GAP)
-        value = -float(self.has_upper @ log_expit(up) + self.has_lower @ log_expit(-low))
-        value -= float(weight @ np.log(-np.expm1(-small)))
-        rise, fall = self.has_upper * expit(-up), self.has_lower * expit(low)
-        gradient = fall @ self.lower - rise @ self.upper
+        up, low = upper @ theta, lower @ theta
+        small = np.maximum(c[gap_of] * rows.logits[inner, codes[inner]], LEAST_GAP)
+        value = -float(has_upper @ log_expit(up) + has_lower @ log_expit(-low))
+        value -= float(own @ np.log(-np.expm1(-small)))
+        rise, fall = has_upper * expit(-up), has_lower * expit(low)
+        gradient = fall @ lower - rise @ upper
         # d / expm1(c d) and (d / 2 sinh(c d / 2))^2, of any size of c d
         first = small * np.exp(-small) / -np.expm1(-small)
         second = np.square(small * np.exp(-small / 2) / np.expm1(-small))
-        sums = [np.bincount(self.gap_of, weight * x, c.size) for x in (first, second)]
+        sums = [np.bincount(gap_of, own * x, c.size) for x in (first, second)]
         gradient[2:] -= sums[0] / c
-        hessian = (self.upper.T * (rise * expit(up))) @ self.upper
-        hessian += (self.lower.T * (fall * expit(-low))) @ self.lower
+        hessian = (upper.T * (rise * expit(up))) @ upper
+        hessian += (lower.T * (fall * expit(-low))) @ lower
         curvature = np.append([0.0, 0.0], sums[1] / np.square(c))
-        if self.ridge:
+        if ridge:
             a, b = theta[0], theta[1] - 1.0
-            value += self.ridge * float(0.5 * (a * a + b * b) + np.sum(c - 1.0 - np.log(c)))
-            gradient += self.ridge * np.append([a, b], 1.0 - 1.0 / c)
-            curvature += self.ridge * np.append([1.0, 1.0], 1.0 / np.square(c))
+            value += ridge * float(0.5 * (a * a + b * b) + np.sum(c - 1.0 - np.log(c)))
+            gradient += ridge * np.append([a, b], 1.0 - 1.0 / c)
+            curvature += ridge * np.append([1.0, 1.0], 1.0 / np.square(c))
         hessian[np.diag_indices(theta.size)] += curvature
         return Point(theta, value, gradient, hessian)
 
-    def minimise(self) -> tuple[Point, bool]:
-        """Return the minimum by Newton's method, and whether it is the only one."""
-        start = np.append([0.0], np.ones(self.m - 1))
-        size = np.sqrt(np.maximum(self.has_upper @ np.square(self.upper), LEAST_GAP))
-        with one_blas_thread():
-            point, step, pivot = scaling.newton(self.at, start, newton_step, DECREMENT)
-        longest = float(np.abs(step * np.append(size[:2], 1.0 / point.theta[2:])).max())
-        return point, longest < scaling.LARGE_STEP and pivot > scaling.SINGULAR
+    start = np.append([0.0], np.ones(m - 1))
+    size = np.sqrt(np.maximum(has_upper @ np.square(upper), LEAST_GAP))
+    with one_blas_thread():
+        point, step, pivot = scaling.newton(at, start, newton_step, DECREMENT)
+    longest = float(np.abs(step * np.append(size[:2], 1.0 / point.theta[2:])).max())
+    return point, longest < scaling.LARGE_STEP and pivot > scaling.SINGULAR
 
 
 def newton_step(point: Point) -> tuple[Floats, float]:
@@ -191,13 +190,10 @@ class OrdinalScaling(scaling.LogitMap):
         return out
 
     def _fit(self, data: CalibrationSet) -> None:
-        rows, m = logit_rows(data, self._columns), data.inputs.m
+        rows = logit_rows(data, self._columns)
         reason = "the labels are in the order of the predictions, or these are alike"
         remedy = "the map is drawn to the identity"
-
-        def minimise(ridge: float) -> tuple[Point, bool]:
-            return CumulativeLogit(rows, m, ridge).minimise()
-
+        minimise = partial(minimum, rows, data.inputs.m)
         optimum, unique = self._optimum(rows, minimise, reason, remedy)
         self.stderr_ = None
         if unique:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ import scipy
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.loops import blocks, one_blas_thread
-from caltest.numerics.newton import backtrack, damped_factor
+from caltest.numerics.newton import Solver, backtrack, conjugate_gradients, damped_factor
 from caltest.numerics.sorted_scores import shares
 from caltest.types import Codes, Flags, Floats, Ints
 
@@ -77,16 +76,11 @@ class LogitRows:
     total: float
 
 
-def logit_rows(
-    data: CalibrationSet, scores: Callable[[Inputs], Floats] = attrgetter("logits")
-) -> LogitRows:
+def logit_rows(data: CalibrationSet, scores: Callable[[Inputs], Floats]) -> LogitRows:
     """Return the rows that count; `scores` takes their logits from the inputs."""
-    inputs, codes, weight = data.inputs, data.codes, data.weight
-    if weight is not None and not (weight > 0).all():
-        kept = weight > 0
-        inputs, codes, weight = inputs.rows(kept), codes[kept], weight[kept]
-    logits, (weight, total) = scores(inputs), shares(weight, inputs.n)
-    return LogitRows(*_merged(logits, codes, weight), total)
+    data = data.counted
+    logits, (weight, total) = scores(data.inputs), shares(data.weight, data.n)
+    return LogitRows(*_merged(logits, data.codes, weight), total)
 
 
 def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:
@@ -100,7 +94,6 @@ def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, 
     return distinct[:, :-1], distinct[:, -1].astype(np.int64), merged
 
 
-Solver = Callable[[Floats], Floats]
 Trial = tuple[float, Floats, Floats]  # objective, gradient, probabilities
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
 ROUNDING = 1e-14  # of the gradient, relative to the size of x
@@ -200,7 +193,7 @@ class Problem:
         return value, self.project(gradient), probs
 
     def hessian_product(self, V: Floats, probs: Floats) -> Floats:
-        """Return the product of the Hessian with V, (m, d)."""
+        """Return the projected product of the Hessian with V, (m, d)."""
         product = self.penalty * V
         for rows in row_blocks(len(self.X), len(V)):
             p = probs[:, rows]
@@ -209,7 +202,7 @@ class Problem:
             u *= p
             u *= self.weight[rows]
             product += u @ self.X[rows]
-        return product
+        return self.project(product)
 
     def scaled_start(self) -> Floats:
         """Return the best multiple of the start, roughly: Newton's iteration in one dimension."""
@@ -270,7 +263,7 @@ def minimise(task: Problem, warm: Floats | None = None) -> Minimum:
                 precondition = _preconditioner(task, probs, rows)
             product = partial(task.hessian_product, probs=probs)
             forcing = min(0.1, np.sqrt(norm / max(first, norm)))
-            step, used = _conjugate_gradients(task, product, precondition, gradient, forcing)
+            step, used = conjugate_gradients(product, precondition, -gradient, forcing, PRODUCTS)
             if norm <= enough:  # at the start: only to tell a minimum from one at infinity
                 return Minimum(theta, norm, task.change(step) > LARGE_STEP, count, converged=True)
             found = _moved(task, theta, step, value, gradient)
@@ -284,32 +277,6 @@ def minimise(task: Problem, warm: Floats | None = None) -> Minimum:
             if norm <= enough:
                 break
     return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(length, 1.0))
-
-
-def _conjugate_gradients(
-    task: Problem, product: Solver, solve: Solver, gradient: Floats, forcing: float
-) -> tuple[Floats, int]:
-    """Solve H step = -gradient to a relative residual; return the step and the products used."""
-    step = np.zeros_like(gradient)
-    residual = -gradient
-    z = task.project(solve(residual))
-    direction = z
-    rz = float(np.vdot(residual, z))
-    enough = forcing**2 * rz
-    for used in range(1, PRODUCTS + 1):
-        image = task.project(product(direction))
-        curvature = float(np.vdot(direction, image))
-        if curvature <= 0:
-            return (step if used > 1 else z), used
-        length = rz / curvature
-        step += length * direction
-        residual -= length * image
-        z = task.project(solve(residual))
-        before, rz = rz, float(np.vdot(residual, z))
-        if rz <= enough:
-            break
-        direction = z + rz / before * direction
-    return step, used
 
 
 def _moved(
@@ -331,8 +298,10 @@ def _moved(
 def _preconditioner(task: Problem, probs: Floats, rows: int) -> Solver:
     m, d = task.penalty.shape
     if m * d <= DENSE:
-        return _dense(task, probs, max(rows, 4 * m * d))
-    return _blocks(task, probs) if m <= BLOCKS else _common(task, probs)
+        solve = _dense(task, probs, max(rows, 4 * m * d))
+    else:
+        solve = _blocks(task, probs) if m <= BLOCKS else _common(task, probs)
+    return lambda V: task.project(solve(V))
 
 
 def _dense(task: Problem, probs: Floats, rows: int) -> Solver:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.ensemble import normalised
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.spline import cumulative_spline
 from caltest.checks import as_numbers, check_choice, check_class, check_flag, check_integer, listing
@@ -127,8 +128,8 @@ def _fill_both(
         low, high = (1 - g) / (m - r), g / r
         for _ in range(HALVINGS):
             level = math.sqrt(low * high)
-            a, f = _raise(q, before[i], r, g, level)
-            c, e = _lower(q, after[i], r, 1 - g, level)
+            a, f = _reach(q, before[i], r, g, level, -1)
+            c, e = _reach(q, after[i], r, 1 - g, level, 1)
             balance = 0.0
             for k in range(f, r):
                 balance += math.log(level / (a * q[k])) if f > 0 else math.inf
@@ -139,33 +140,28 @@ def _fill_both(
             else:
                 low = level
         level = math.sqrt(low * high)
-        a, f = _raise(q, before[i], r, g, level)
-        c, e = _lower(q, after[i], r, 1 - g, level)
+        a, f = _reach(q, before[i], r, g, level, -1)
+        c, e = _reach(q, after[i], r, 1 - g, level, 1)
         for k in range(m):
             tied = level * (1 - TILT * (k - r))
             rows[i, k] = tied if f <= k < e else (a if k < f else c) * q[k]
 
 
 @njit()
-def _raise(q: Floats, before: Floats, r: int, mass: float, level: float) -> tuple[float, int]:
-    """Return a and f such that a q_k for k < f and the level for f <= k < r have the mass."""
-    f = r
-    a = _factor(mass, before[r])
-    while f > 0 and a * q[f - 1] < level:
-        f -= 1
-        a = _factor(mass - (r - f) * level, before[f])
-    return a, f
+def _reach(
+    q: Floats, sums: Floats, r: int, mass: float, level: float, way: int
+) -> tuple[float, int]:
+    """Return a factor and an end such that the level up to it, and beyond a q_k, have the mass.
 
-
-@njit()
-def _lower(q: Floats, after: Floats, r: int, mass: float, level: float) -> tuple[float, int]:
-    """Return c and e such that the level for r <= k < e and c q_k for k >= e have the mass."""
-    e = r
-    c = _factor(mass, after[r])
-    while e < q.size and c * q[e] > level:
-        e += 1
-        c = _factor(mass - (e - r) * level, after[e])
-    return c, e
+    The classes are those before r, a way of -1, which are raised to the level, or those from r on,
+    a way of 1, which are lowered to it.
+    """
+    end, following = r, r - (way < 0)
+    factor = _factor(mass, sums[r])
+    while 0 <= following < q.size and way * (factor * q[following] - level) > 0:
+        end, following = end + way, following + way
+        factor = _factor(mass - abs(end - r) * level, sums[end])
+    return factor, end
 
 
 @njit()
@@ -337,13 +333,13 @@ class SplineCalibrator(Calibrator):
             event = self._recalibrated(probs[:, 1:])[:, 0]
             return np.column_stack([1 - event, event])
         if kind == "class-wise":
-            return _normalised(self._recalibrated(probs), probs)
+            return normalised(self._recalibrated(probs), probs)
         order = largest_classes(probs, inputs.m if kind == "all-ranks" else min(r + 1, inputs.m))
         ranked = np.take_along_axis(probs, order, axis=1)
         if kind == "all-ranks":
             values = np.empty_like(probs)
             np.put_along_axis(values, order, self._recalibrated(ranked), axis=1)
-            return _normalised(values, probs)
+            return normalised(values, probs)
         score = _rank_score(ranked, kind, r)
         recalibrated = self._recalibrated(score[:, np.newaxis])[:, 0]
         put_back = put_back_rank if kind == "top" else put_back_sum
@@ -433,12 +429,6 @@ def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats
     score = _rank_score(np.take_along_axis(probs, order, axis=1), kind, r)
     members = order if kind == "within-top" else order[:, r - 1 :]
     return [(score, (members == codes[:, np.newaxis]).any(axis=1))]
-
-
-def _normalised(values: Floats, probs: Floats) -> Floats:
-    """Divide rows by their sums; a row of zeros is that of `probs`."""
-    total = values.sum(axis=1, keepdims=True)
-    return np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
 
 
 def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:

@@ -38,11 +38,13 @@ HALVINGS = 6  # regions of half, a quarter, ... of the rows at either end
 SAMPLE = 100  # rows of a region whose pairs tell how near to each other they are
 
 
-def jackknife_error(pairs: AllPairs) -> tuple[float, float]:
+def jackknife_error(sums: Floats, weight: Floats | None = None) -> tuple[float, float]:
     r"""Return the unbiased SKCE and its jackknife standard error, predictions random as well.
 
-    With :math:`g_i = \frac{1}{n-1} \sum_{j \ne i} h_{ij}` the estimate is the mean U of the g, and
-    the values without one row differ from it by :math:`2 (g_i - U) / (n - 2)`, so that
+    The sums are those over each row, :math:`\sum_{j \ne i} h_{ij}`; with sample weights h_ij counts
+    w_i w_j times. With :math:`g_i = \frac{1}{n-1} \sum_{j \ne i} h_{ij}` the estimate is the mean U
+    of the g, and the values without one row differ from it by :math:`2 (g_i - U) / (n - 2)`, so
+    that
 
     .. math:: \widehat{se}^2 = \frac{4 (n - 1)}{n (n - 2)^2} \sum_i (g_i - U)^2.
 
@@ -55,17 +57,8 @@ def jackknife_error(pairs: AllPairs) -> tuple[float, float]:
     Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
     jackknife estimate of variance, Ann. Stat. 9, section 4.
     """
-    sums, weight = pairs.row_sums(), pairs.weight
-    if pairs.predictions.sample_weight is None:
-        return jackknife_of_sums(sums)
-    return jackknife_of_sums(sums[weight > 0], weight[weight > 0])
-
-
-def jackknife_of_sums(sums: Floats, weight: Floats | None = None) -> tuple[float, float]:
-    """Return the same from the sums over each row, :math:`(n - 1) g_i`.
-
-    With sample weights, all of them positive, h_ij counts w_i w_j times.
-    """
+    if weight is not None:
+        sums, weight = sums[weight > 0], weight[weight > 0]
     n = sums.size
     if n < 3:
         needs = "at least three observations"
@@ -108,7 +101,8 @@ def pair_bounds(pairs: AllPairs, symbol: str, level: float, *notes: str) -> Ends
     (1969), Jackknifing U-statistics; Agresti, Coull (1998), Approximate is better than exact for
     interval estimation of binomial proportions (added rows).
     """
-    estimate, error = jackknife_error(pairs)
+    own = None if pairs.predictions.sample_weight is None else pairs.weight
+    estimate, error = jackknife_error(pairs.row_sums(), own)
     if error == 0:
         raise NotApplicable(f"the {symbol} is the same without any row", "report the p-value alone")
     a = (1.0 - level) / 2.0

@@ -36,6 +36,7 @@ __all__ = ["CME", "UCME", "cme", "ucme"]
 Part = tuple[slice, Floats, Floats]
 Moments = Callable[[Observed], tuple[Floats, Floats]]
 Choice = int | tuple[object, object] | None  # a number, (probs, labels), or by n
+Located = tuple[Floats, Codes, str]  # predictions (J, m), a class of each, where they come from
 # The number of locations where none is given: that of the paper, or fewer where n or m is small.
 # More of them make the covariance matrix of the deviations nearly singular.
 LOCATIONS = 10
@@ -53,18 +54,9 @@ FIXED = "the interval is for the error at these test locations, held fixed"
 SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
 
 
-@dataclass(frozen=True)
-class Locations:
-    """Test locations: predictions (J, m), each with a class (J,), and where they come from."""
-
-    probs: Floats
-    labels: Codes
-    origin: str
-
-
 def find_locations(
     locations: Choice, probs: Floats, classes: AnyArray, counts: Ints | None = None
-) -> Locations:
+) -> Located:
     """Read given test locations, or sample them from predictions (n, m), with a class from each.
 
     They are at equally spaced ranks in a random direction. The direction and the classes have a
@@ -73,7 +65,7 @@ def find_locations(
     """
     if isinstance(locations, tuple):
         points, labels = check_points(locations, classes)
-        return Locations(points, labels, f"{len(points)} given")
+        return points, labels, f"{len(points)} given"
     rng = np.random.default_rng(SEED)
     m, n = len(classes), len(probs) if counts is None else int(counts.sum())
     default = min(LOCATIONS, LOCATIONS_A_DIMENSION * (m - 1), max(1, n // ROWS_A_LOCATION))
@@ -87,7 +79,7 @@ def find_locations(
         at = order[np.searchsorted(np.cumsum(counts[order]), ranks, side="right")]
     sums = np.cumsum(probs[at], axis=1)
     below = sums <= (rng.random(size) * sums[:, -1])[:, np.newaxis]
-    return Locations(probs[at], below.sum(axis=1), f"{size} sampled from the predictions")
+    return probs[at], below.sum(axis=1), f"{size} sampled from the predictions"
 
 
 class AtLocations:
@@ -97,11 +89,11 @@ class AtLocations:
     k(t_j, p_i)_{c_j k}`.
     """
 
-    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
-        self.predictions, self.locations, self.kernel = predictions, at, kernel
-        self.size = len(at.labels)
-        self.parameters = {"test locations": at.origin, **kernel.parameters}
-        gain = np.stack([term.matrix[:, at.labels] for term in kernel.terms])
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Located) -> None:
+        self.predictions, self.kernel, (self.points, labels, origin) = predictions, kernel, at
+        self.size = len(labels)
+        self.described = described(kernel, origin)
+        gain = np.stack([term.matrix[:, labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
         self._step = max(1, BUDGET // gain[:, 0].size)
         self._kept = list(self._parts()) if self._step >= predictions.n else None
@@ -112,7 +104,7 @@ class AtLocations:
 
     def _parts(self) -> Iterator[Part]:
         for rows in blocks(self.predictions.n, self._step):
-            kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
+            kappa = np.stack([t.cross(self.points, rows) for t in self.kernel.terms])
             probs = self.predictions.probs[rows]
             expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))
             yield rows, kappa, np.asarray(expected)
@@ -124,6 +116,12 @@ class AtLocations:
             gains = self.gain[:, self.predictions.labels[rows]]
             out[rows] = (kappa * gains).sum(axis=0) - expected
         return out
+
+
+def described(kernel: FittedKernel, origin: str) -> dict[str, Any]:
+    """Return what a result says of the kernel, and of where the test locations come from."""
+    parameters = {"test locations": origin, **kernel.parameters}
+    return {"notes": kernel.notes, "degenerate": kernel.degenerate, "parameters": parameters}
 
 
 def _check(data: Predictions | Units, n: int, size: int) -> None:
@@ -192,20 +190,20 @@ class CME(EmbeddingMeasure):
                 add_location_moments(kappa, at.gain, expected, some, sums, products)
             return sums, products
 
-        described: dict[str, Any] = {"notes": at.kernel.notes, "degenerate": at.kernel.degenerate}
-        return moments, described | {"parameters": at.parameters}
+        return moments, at.described
 
     def _moments_of_cells(self, units: CellUnits) -> tuple[Moments, dict[str, Any]]:
         """Return the same: the moments of the rows of cells are linear in their events."""
         cells = units.cells
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
-        at = find_locations(self.locations, units.probs, np.arange(2), cells.counts)
-        size = len(at.labels)
+        found = find_locations(self.locations, units.probs, np.arange(2), cells.counts)
+        points, labels, origin = found
+        size = len(labels)
         _check(units, cells.rows, size)
         gain = np.zeros((len(cells), size))  # of y - p of a row
         for term in kernel.terms:
-            steps = np.subtract(*term.matrix[::-1][:, at.labels])
-            gain += steps * term.cross(at.probs, slice(None))
+            steps = np.subtract(*term.matrix[::-1][:, labels])
+            gain += steps * term.cross(points, slice(None))
         products = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
         slopes, constant = (1.0 - 2.0 * cells.mean)[:, None] * products, cells.variance @ products
 
@@ -213,12 +211,10 @@ class CME(EmbeddingMeasure):
             excess = events - cells.expected
             return excess @ gain, (excess @ slopes + constant).reshape(-1, size, size)
 
-        described: dict[str, Any] = {"notes": kernel.notes, "degenerate": kernel.degenerate}
-        described |= {"parameters": {"test locations": at.origin, **kernel.parameters}}
-        return moments, described | {"caution": at_mean(kernel, cells)}
+        return moments, described(kernel, origin) | {"caution": at_mean(kernel, cells)}
 
     def statistic(self, units: Units) -> Statistic:
-        (moments, described), n = self.moments(units), units.rows
+        (moments, about), n = self.moments(units), units.rows
 
         def comparable(values: Floats) -> Floats:
             # The log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes: its relative
@@ -232,7 +228,7 @@ class CME(EmbeddingMeasure):
             estimate=lambda _: mean_square(moments(units.observed[np.newaxis])[0], n),
             comparable=comparable,
             scale=SINGULAR,
-            **described,
+            **about,
         )
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
@@ -248,10 +244,10 @@ class CME(EmbeddingMeasure):
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
         units, n = RowUnits(predictions), predictions.n
-        moments, described = self.moments(units)
+        moments, about = self.moments(units)
         sums, products = moments(units.observed[np.newaxis])
         (statistic,), (df,) = hotelling(sums, products, n)
-        size, notes = sums.shape[1], described["notes"]
+        size, notes = sums.shape[1], about["notes"]
         if df == 0:
             reason = "the chi^2 limit needs deviations that vary, and these do not"
             raise NotApplicable(reason, "use null='exact'")
@@ -260,7 +256,7 @@ class CME(EmbeddingMeasure):
         if n < ROWS_PER_LOCATION * size:
             few = f"n = {n} is not much larger than the number of test locations ({size})"
             notes += (f"{few}: {OFTEN}",)
-        about = {"parameters": described["parameters"], "notes": notes}
+        about = {"parameters": about["parameters"], "notes": notes}
         return chi2_limit("T^2", float(statistic), int(df), mean_square(sums, n), **about)
 
 
@@ -350,9 +346,7 @@ class UCME(EmbeddingMeasure):
                 sums -= w @ expected
             return np.asarray(np.square(sums / weight.sum()).mean(axis=1))
 
-        about: Any = {"notes": at.kernel.notes, "degenerate": at.kernel.degenerate}
-        about |= {"scale": 1.0, "parameters": at.parameters}
-        return RowStatistic(fitted(RowUnits(predictions), values, **about))
+        return RowStatistic(fitted(RowUnits(predictions), values, scale=1.0, **at.described))
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the mean deviations at the locations, whose mean square is the error."""

@@ -606,7 +606,8 @@ class FeaturePairs(BoundChunks):
         check_two(survey.n, "there are fewer", biased=biased)
         self.normaliser = float(survey.n) * (survey.n if biased else survey.n - 1)
         terms = kernel.terms(m)
-        if len(terms) > 1 or len(terms[0].factors) > 1 or not terms[0].is_identity:
+        is_scalar = len(terms) == 1 and len(terms[0].factors) == 1
+        if not is_scalar or not np.array_equal(terms[0].matrix, np.eye(m)):
             reason = f"{kernel} has no features: only a scalar kernel times the identity has"
             raise NotApplicable(reason, "use engine='rows', or another kernel")
         scalar = terms[0].factors[0]

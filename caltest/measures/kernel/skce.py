@@ -273,7 +273,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         if not self.size:
             every, n = self.bind_all_pairs(predictions), predictions.n
             sums, squares = every.row_moments()
-            estimate, error = bounds.jackknife_of_sums(sums)
+            estimate, error = bounds.jackknife_error(sums)
             degenerate, largest = 2.0 * squares / (n * (n - 1)), 4.0 * math.sqrt(squares) / n
             deviation = Deviation(estimate, error**2, degenerate, largest)
             return deviation_limit(every, deviation, tolerance, tolerance.value, estimate)

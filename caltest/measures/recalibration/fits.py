@@ -204,12 +204,12 @@ class MultinomialRatio(LogOdds):
             self.parameters |= {"reference": units.predictions.classes[reference]}
         else:
             (sums,) = self._sums(units.observed[None])
-            slope = fit(self._task, sums).beta[units.observed[0]]
-            self.parameters |= {"slope": 1.0 + float(slope)}
+            slopes_of = np.split(fit(self._task, sums)[0], 2)[1]
+            self.parameters |= {"slope": 1.0 + float(slopes_of[units.observed[0]])}
         self.degenerate = self.undefined if free else (*self.undefined, NO_SLOPE)
 
     def values(self, observed: Observed) -> Floats:
-        gains = np.array([fit(self._task, each).gain for each in self._sums(observed)])
+        gains = np.array([fit(self._task, each)[1] for each in self._sums(observed)])
         return self.likelihood_ratio(gains, observed)
 
     def _sums(self, labels: Labels) -> Floats:

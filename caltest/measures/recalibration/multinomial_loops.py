@@ -64,14 +64,6 @@ class Task(NamedTuple):
     largest: float
 
 
-class MultinomialFit(NamedTuple):
-    """Estimates (m,) and (m,), and the gain of log likelihood over no change."""
-
-    alpha: Floats
-    beta: Floats
-    gain: float
-
-
 def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
     """Prepare predictions; a reference of -1 asks for one slope.
 
@@ -97,8 +89,10 @@ def class_sums(labels: Labels, features: Floats, weight: Floats) -> Floats:
     return np.hstack([placed_sums(labels, classes, one, m) for one in (w, w * features)])
 
 
-def fit(task: Task, sums: Floats) -> MultinomialFit:
+def fit(task: Task, sums: Floats) -> tuple[Floats, float]:
     """Maximise the likelihood for labels with `sums` (2m,).
+
+    Returned are (alpha, beta), (2m,), and the gain of log likelihood over no change.
 
     A class without a label is left out of the softmax, as its intercept goes to minus infinity.
     Where labels are separated the parameters grow without bound while the gain tends to its limit.
@@ -132,7 +126,7 @@ def fit(task: Task, sums: Floats) -> MultinomialFit:
     if blocked:
         theta = _climb(task, theta, sums, present, free)
         _, gain = _gradient(task, theta, sums, present)
-    return MultinomialFit(theta[:m], theta[m:], max(gain, 0.0))
+    return theta, max(gain, 0.0)
 
 
 def _climb(task: Task, theta: Floats, sums: Floats, present: Flags, free: Free) -> Floats:

@@ -51,7 +51,7 @@ integer, positive = (
     partial(check_integer, name="bins", minimum=2),
     partial(check_positive, name="h"),
 )
-interval, logits = partial(check_interval, name="bounds"), partial(check_scores, name="z")
+interval, logits = partial(check_interval, name="bounds"), check_scores
 logits = partial(logits, probabilities=False)
 choice = partial(check_choice, choices=["exact", "bootstrap"], name="null")
 lens = partial(check_choice, choices=["strong", "confidence"], name="lens")

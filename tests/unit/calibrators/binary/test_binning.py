@@ -7,7 +7,7 @@ import pytest
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import BBQ, HistogramBinning
-from caltest.calibrators.binary.binning import binnings, look_up, look_up_uniform, running_sums
+from caltest.calibrators.binary.binning import binnings, running_sums
 
 pytestmark = pytest.mark.loops
 
@@ -45,16 +45,14 @@ def test_histogram_has_binomial_standard_errors():
     assert shares[1:] == [(1.0, None), (1.0, None), (0.875, None)]
 
 
-def test_look_up_takes_the_lower_bin_at_a_cut():
+def test_uniform_bins_take_the_lower_bin_at_a_cut():
     """For the doubles k / B and their neighbours too."""
-    values = look_up(
-        np.array([0.0, 0.2, 0.3, 1.0]), np.array([0.2, 0.5]), np.array([1.0, 2.0, 3.0])
-    )
-    assert values.tolist() == [1.0, 1.0, 2.0, 3.0]
     cuts = np.arange(1, 15) / 15
     scores = np.concatenate([cuts, np.nextafter(cuts, 0), np.nextafter(cuts, 1), [0.0, 1.0]])
-    values = np.arange(15.0)
-    assert (look_up_uniform(scores, values) == look_up(scores, cuts, values)).all()
+    binning = HistogramBinning().fit(scores, np.arange(scores.size) % 2)
+    binning.values_ = np.arange(15.0) / 15
+    expected = binning.values_[np.searchsorted(cuts, scores)]
+    assert (binning.predict_proba(scores)[:, 1] == expected).all()
 
 
 RNG = np.random.default_rng(5)

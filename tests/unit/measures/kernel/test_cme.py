@@ -85,13 +85,13 @@ def predictions():
 def test_default_number_of_locations_grows_with_n_and_m(n, m, size):
     """It is the least of 10, 3 (m - 1) and n / 10, and at least 1."""
     data = ct.datasets.generative_model("M1", n=n, m=m, rng=0)
-    assert len(sampled_locations(data).labels) == size
+    assert len(sampled_locations(data)[1]) == size
 
 
 def test_sampled_locations_are_no_more_than_observations():
     """Asking for more gives every prediction once."""
     data = ct.Predictions([0.1, 0.5, 0.9], [0, 1, 1])
-    assert len(sampled_locations(data, 10).labels) == 3
+    assert len(sampled_locations(data, 10)[1]) == 3
 
 
 def test_given_locations_are_seen_through_the_lens(predictions):
