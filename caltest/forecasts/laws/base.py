@@ -403,9 +403,7 @@ def pit_in_steps(ends: Floats, low: Floats, high: Floats, u: Floats, v: Floats) 
 
 
 @njit()
-def _in_steps(
-    ends: Floats, steps: tuple[Floats, Floats], u: Floats, v: Floats, pit: Floats
-) -> None:
+def _in_steps(ends: Floats, steps: Any, u: Floats, v: Floats, pit: Floats) -> None:
     low, high = steps
     for i in range(u.shape[1]):
         for k in range(u.shape[0]):
