@@ -254,12 +254,14 @@ def spread_against_error(
     rng = np.random.default_rng(SEED)
     draws = int(np.clip(NUMBERS / rows.n, FEWEST, MOST))
     bin_of = _bins_of(rows.scale, count)
-    spread, error = _spread_and_error(rows, bin_of)
-    ratios = [error / spread]
-    for one in (rows.simulate(rng) for _ in range(draws)):
+    off = rows.law.held(rows.outcomes) - rows.mean
+    spread, error = _spread_and_error(rows.weights, rows.scale, off, bin_of)
+    ratios, redrawn = [error / spread], rows.law.errors_of(rows.outcomes)
+    for _ in range(draws):
+        off, scale = redrawn(rng.random(rows.n))
         # The members of ensembles change places with their outcomes.
-        own = bin_of if one.law is rows.law else _bins_of(one.scale, count)
-        predicted, seen = _spread_and_error(one, own)
+        own = bin_of if scale is rows.scale else _bins_of(scale, count)
+        predicted, seen = _spread_and_error(rows.weights, scale, off, own)
         ratios.append(seen / predicted)
     drawn = np.array(ratios)
     low, high = joint_band(drawn, checks.check_confidence(confidence)) * spread
@@ -352,10 +354,9 @@ def _bins_of(scale: Floats, count: int) -> Ints:
     return bins
 
 
-def _spread_and_error(rows: Forecasts, bins: Ints) -> Floats:
+def _spread_and_error(weight: Floats, scale: Floats, off: Floats, bins: Ints) -> Floats:
     """Return root mean predicted variance and root mean squared error, (2, K), of bins."""
-    weight = rows.weights
-    squares = np.square([rows.scale, rows.law.held(rows.outcomes) - rows.mean])
+    squares = np.square([scale, off])
     size, *sums = (np.bincount(bins, part) for part in (weight, *(weight * squares)))
     return np.sqrt(np.maximum(np.array(sums) / size, np.finfo(float).tiny))
 

@@ -470,10 +470,11 @@ def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Ite
 
     z, within = ndtri(np.clip(uniform[0].astype(np.float64), SHORT, 1.0 - SHORT)), uniform[-1]
     step = max(1, AT_ONCE // seen.n)
+    pit_at = seen.law.many_pits()
     parts = [(z[k : k + step], within[k : k + step].T) for k in range(0, len(z), step)]
 
     def power(s: float, b: float) -> float:
-        pits = (seen.law.pit_at(moved(part, s, b).T, v).T for part, v in parts)
+        pits = (pit_at(moved(part, s, b).T, v).T for part, v in parts)
         shares = [found_in(bound.drawn(pit)) for pit in pits]
         return float(np.average(shares, weights=[len(part) for part, _ in parts]))
 

@@ -105,6 +105,10 @@ class Law(ABC):
         low, high = self.pit_ends(self.redrawn(u, u)[0])
         return low + v * (high - low)
 
+    def many_pits(self) -> Callable[[Floats, Floats], Floats]:
+        """Return `pit_at`, ready to be asked for many numbers (n, K) of the same rows."""
+        return self.pit_at
+
     def held(self, y: Floats) -> Floats:
         """Return outcomes as far as the law tells them apart; to be asked before all else.
 
@@ -142,6 +146,18 @@ class Law(ABC):
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
         """Return the outcomes (n,) that probabilities (n,) give in place of y, and their law."""
         return self.quantile(u), self
+
+    def errors_of(self, y: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+        """Return a function of probabilities (n,), that redraws outcomes in place of y.
+
+        It gives how far they are above their means, and their standard deviations.
+        """
+
+        def redrawn(u: Floats) -> tuple[Floats, Floats]:
+            outcomes, law = self.redrawn(y, u)
+            return law.held(outcomes) - law.mean, law.sd
+
+        return redrawn
 
     def crps_at(self, y: Floats, u: Floats) -> Floats:
         """Return the CRPS of the outcomes that probabilities (n, K) give in place of y, (n,)."""
@@ -379,16 +395,36 @@ def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
     return out.reshape(y.shape)
 
 
+def pit_in_steps(ends: Floats, low: Floats, high: Floats, u: Floats, v: Floats) -> Floats:
+    """Return low + v (high - low) of the steps (n, W + 1) that u is in, between ends (n, W)."""
+    pit = np.empty(u.T.shape)
+    _in_steps(ends, (low, high), np.ascontiguousarray(u.T), np.ascontiguousarray(v.T), pit)
+    return pit.T
+
+
+@njit()
+def _in_steps(ends: Floats, steps: Any, u: Floats, v: Floats, pit: Floats) -> None:
+    low, high = steps
+    for i in range(u.shape[1]):
+        for k in range(u.shape[0]):
+            j = _place(ends[i], u[k, i], equal=False)
+            pit[k, i] = low[i, j] + v[k, i] * (high[i, j] - low[i, j])
+
+
 @njit()
 def _count(points: Floats, y: Floats, equal: bool, out: Ints) -> None:  # noqa: FBT001
     for i in range(y.shape[0]):
         for k in range(y.shape[1]):
-            low, high = 0, points.shape[1]
-            while low < high:
-                middle = (low + high) // 2
-                x = points[i, middle]
-                if x < y[i, k] or (equal and x == y[i, k]):
-                    low = middle + 1
-                else:
-                    high = middle
-            out[i, k] = low
+            out[i, k] = _place(points[i], y[i, k], equal)
+
+
+@njit()
+def _place(points: Floats, y: float, equal: bool) -> int:  # noqa: FBT001
+    low, high = 0, points.size
+    while low < high:
+        middle = (low + high) // 2
+        if points[middle] < y or (equal and points[middle] == y):
+            low = middle + 1
+        else:
+            high = middle
+    return low

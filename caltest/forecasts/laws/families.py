@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from caltest.types import Floats
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
+MOST_STEPS = 1 << 25  # of all rows, whose levels are kept at a time
 UNSEEN = 1e-15  # mass that may be left out of a sum, or of a tail
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
 MANY = 30.0  # negative binomial numbers from which the series is slow
@@ -200,6 +201,19 @@ class Frozen(Law):
             is_lost = is_far & ~(beyond > 0.1 * v)
             found = np.where(is_lost, self._ask(name, np.maximum(v, UNSEEN)), found)
         return found
+
+    def many_pits(self) -> Callable[[Floats, Floats], Floats]:
+        if not self.has_atoms or hasattr(self._family, "xk"):
+            return self.pit_at
+        first, last = (self.quantile(np.full(self.n, u)) for u in (UNSEEN, 1.0 - UNSEEN))
+        number = np.max(last - first) + 1.0
+        if not number * self.n <= MOST_STEPS:  # nor where an end is unknown
+            return self.pit_at
+        levels = np.zeros((self.n, int(number) + 2))
+        levels[:, -1] = 1.0
+        for k in range(int(number)):
+            levels[:, k + 1] = self.cdf(first + k)
+        return partial(base.pit_in_steps, levels[:, 1:-1], levels[:, :-1], levels[:, 1:])
 
     @cached_property
     def mean(self) -> Floats:

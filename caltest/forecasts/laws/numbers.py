@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
@@ -20,14 +20,17 @@ from caltest.forecasts.laws.base import (
     by_row,
     check,
     picked,
+    pit_in_steps,
     read,
     row_counts,
     row_sums,
 )
 from caltest.numerics.harmonics import harmonics
+from caltest.numerics.loops import njit
 from caltest.types import AnyArray, Floats, Order
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
+ROUNDING = 1e-13  # of sums of squares
 
 
 class Knots(Law):
@@ -175,6 +178,12 @@ class Quantiles(Knots):
         below, up_to = (row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
+    def many_pits(self) -> Callable[[Floats, Floats], Floats]:
+        n, middles = len(self.values), (self.ends[1:] + self.ends[:-1]) / 2
+        inside = np.broadcast_to(middles, (n, middles.size))
+        low, high = self.pit_ends(self.redrawn(inside, inside)[0])
+        return partial(pit_in_steps, np.broadcast_to(self.given, (n, self.given.size)), low, high)
+
     def suspect(self, y: Floats) -> None:
         equal = int((self.values == y[:, None]).any(axis=1).sum())
         if equal >= max(suspicions.FEWEST, self.n / 20):
@@ -282,11 +291,9 @@ class Members(Knots):
 
     def pit_at(self, u: Floats, v: Floats) -> Floats:
         """Take the members as a sample of a law with the probabilities u: Bin(M, u) are below."""
-        below = np.ceil(np.nan_to_num(special.bdtrik(v, self.size, u))).clip(0, self.size)
-        first = np.where(below > 0, special.bdtr(below - 1, self.size, u), 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            within = (v - first) / (special.bdtr(below, self.size, u) - first)
-        return np.asarray((below + np.nan_to_num(within).clip(0.0, 1.0)) / (self.size + 1))
+        rank = np.empty(u.size)
+        _binomial_rank(self.size, u.T.ravel(), v.T.ravel().astype(np.float64), rank)
+        return np.asarray(rank / (self.size + 1)).reshape(u.T.shape).T
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         rank = min(max(round(level * (self.size + 1)), 1), self.size)
@@ -299,6 +306,20 @@ class Members(Knots):
         pool, rank = np.sort(np.column_stack([self.values, y]), axis=1), self._rank(u)
         rest = np.arange(self.size + 1) != rank[:, None]
         return pool[np.arange(self.n), rank], Members(pool[rest].reshape(self.n, -1))
+
+    def errors_of(self, y: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+        pool = np.sort(np.column_stack([self.values, y]), axis=1)
+        pool -= pool.mean(axis=1, keepdims=True)
+        squares = row_sums(pool * pool)
+
+        def redrawn(u: Floats) -> tuple[Floats, Floats]:
+            x = pool[np.arange(self.n), self._rank(u)]
+            # The others have the sum -x, and their squares what x leaves of those of all.
+            variance = (squares - x * x * (1.0 + 1.0 / self.size)) / self.size
+            is_zero = variance <= ROUNDING * squares
+            return x * (1.0 + 1.0 / self.size), np.sqrt(np.where(is_zero, 0.0, variance))
+
+        return redrawn
 
     def crps_at(self, y: Floats, u: Floats) -> Floats:
         """Return the CRPS where the outcome and a member change places, with equal probability."""
@@ -324,6 +345,29 @@ class Members(Knots):
         """Return the sorted members as quantiles: that all ranks are equally probable says so."""
         ranks = np.arange(1, self.size + 1) / (self.size + 1)
         return Quantiles(levels.cdf(ranks), self.values)
+
+
+@njit()
+def _binomial_rank(M: int, u: Floats, v: Floats, rank: Floats) -> None:
+    """Write k + w with v = P(X < k) + w P(X = k), X of Bin(M, u), by sums of its probabilities.
+
+    They begin where less than 1e-17 is below (Chernoff), and with failures where u is above 1/2.
+    """
+    for i in range(u.size):
+        is_low = u[i] <= 0.5
+        p, left = (u[i], v[i]) if is_low else (1.0 - u[i], 1.0 - v[i])
+        k = max(0, int(M * p - 9.0 * math.sqrt(M * p)))
+        mass = M * math.log1p(-p)
+        if k > 0:
+            choices = math.lgamma(M + 1.0) - math.lgamma(k + 1.0) - math.lgamma(M - k + 1.0)
+            mass += choices + k * (math.log(p) - math.log1p(-p))
+        mass = math.exp(mass)
+        while left > mass and k < M:
+            left -= mass
+            mass *= p / (1.0 - p) * ((M - k) / (k + 1.0))
+            k += 1
+        at = k + (left / mass if left < mass else 1.0)
+        rank[i] = at if is_low else M + 1.0 - at
 
 
 # ---- what calibration maps make of laws ----------------------------------------------------------

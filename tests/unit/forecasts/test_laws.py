@@ -11,6 +11,7 @@ import pytest
 from scipy import special, stats
 
 from caltest.errors import InvalidInput, NotApplicable
+from caltest.forecasts.container import moved
 from caltest.forecasts.laws import (
     Cdf,
     Frozen,
@@ -224,6 +225,34 @@ def test_pit_of_levels_is_what_the_law_tells_of_them(law):
     else:
         low, high = law.pit_ends(law.quantile(np.full(law.n, 0.35)))
         np.testing.assert_allclose([pit.min(axis=1), pit.max(axis=1)], [low, high], atol=1e-3)
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 3000])
+def test_pit_of_members_is_by_the_quantile_of_their_number_below(size):
+    """By the binomial distribution function of SciPy, also where probabilities are small."""
+    u, v = special.ndtr(2 * RNG.normal(size=(2, 400))), RNG.random((2, 400))
+    place = Members(np.zeros((2, size))).pit_at(u, v) * (size + 1)
+    below = np.minimum(np.floor(place), size)
+    first, last = (stats.binom(size, u).cdf(below + k) for k in (-1, 0))
+    np.testing.assert_allclose(first + (place - below) * (last - first), v, atol=1e-9)
+
+
+TIED = Quantiles([0.1, 0.3, 0.6, 0.9], [[0.0, 0, 1, 2], [0, 1, 1, 1], [0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize("law", [*(LAWS[name] for name in DISCRETE), TIED, LAWS["gaussian"]])
+def test_many_pits_are_those_of_each(law):
+    u, v = moved(RNG.normal(size=(law.n, 200)), 3.0), RNG.random((law.n, 200))
+    np.testing.assert_allclose(law.many_pits()(u, v), law.pit_at(u, v), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("values", [RNG.normal(size=(N, 6)), np.zeros((N, 6))])
+def test_errors_of_members_are_those_of_redrawn_outcomes(values):
+    law, u = Members(values), RNG.random(N)
+    outcomes, rest = law.redrawn(Y, u)
+    off, spread = law.errors_of(Y)(u)
+    np.testing.assert_allclose(off, outcomes - rest.mean, atol=1e-12)
+    np.testing.assert_allclose(spread, rest.sd, atol=1e-12)
 
 
 def test_counts_in_rows_are_the_same_compiled(monkeypatch):
