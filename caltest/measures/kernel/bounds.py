@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs
+from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs, pair_weight
 from caltest.measures.outcome import Ends
 from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
@@ -74,8 +74,7 @@ def jackknife_of_sums(sums: Floats, weight: Floats | None = None) -> tuple[float
             needs, remedy = "three observations of positive weight", "report the p-value alone"
         raise NotApplicable(f"the jackknife needs {needs}, and there are {n}", remedy)
     w = np.ones(n) if weight is None else weight
-    whole, total, squares = float(sums.sum()), float(w.sum()), np.square(w)
-    pairs = total**2 - float(squares.sum())
+    whole, total, pairs = float(sums.sum()), float(w.sum()), pair_weight(w)
     without = (whole - 2.0 * sums) / (pairs - 2.0 * w * (total - w))
     variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
     return whole / pairs, math.sqrt(variance)
