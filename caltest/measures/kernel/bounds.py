@@ -143,7 +143,7 @@ def block_bounds(bound: BlockPairs, symbol: str, level: float) -> Ends:
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
     # (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on.
-    squares = np.square(values - estimate)
+    squares = np.square((values - estimate) / values.std())
     few = bool(squares.sum() ** 2 / np.square(squares).sum() < MANY_BLOCKS)
     if few and bound.predictions.n <= PAIRS_UP_TO:
         pairs = all_pairs(bound.predictions, bound.kernel, biased=False)
@@ -157,7 +157,7 @@ def block_bounds(bound: BlockPairs, symbol: str, level: float) -> Ends:
 def varying(bound: BlockPairs, limit: str, remedy: str = "use null='exact'") -> Floats:
     """Return the values of blocks, or raise NotApplicable where they do not vary."""
     values = bound.block_values()
-    if values.size < 2 or np.ptp(values) == 0:
+    if values.size < 2 or np.ptp(values) == 0 or values.std() == 0:  # squares may vanish
         number = f"these ({values.size} in all) do not"
         raise NotApplicable(f"{limit} needs block values that vary, and {number}", remedy)
     return values
