@@ -463,10 +463,8 @@ class WithinTop(Ranked):
         """Return (1 - s, s) for the sum s, and 1 where the label is among the r largest."""
         check_rank(self.r, predictions.m - 1, str(self))
         total = np.minimum(_largest(predictions.probs, self.r).sum(axis=1), 1)
-        probs, within = (
-            few_digits(np.column_stack([1 - total, total])),
-            _rank(predictions) <= self.r,
-        )
+        probs = few_digits(np.column_stack([1 - total, total]))
+        within = _rank(predictions) <= self.r
         names = [f"not top {self.r}", f"top {self.r}"]
         return relabelled(predictions, probs, within, names, lambda: _ranks(predictions) <= self.r)
 
