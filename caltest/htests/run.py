@@ -100,7 +100,8 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
             near = did_you_mean(name, [*known, *Reading.__annotations__, *ARGUMENTS])
             if near and name not in Reading.__annotations__:
                 remedy = near
-            rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
+            named = ", ".join(tests) or "none is"
+            rule = f"options must be taken by a test named by its key ({named})"
             raise invalid(rule, repr(name), remedy + also)
 
 

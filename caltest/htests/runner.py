@@ -17,7 +17,7 @@ from caltest.htests.asked import Asked, Keys, Plan
 from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
-from caltest.lenses.base import induced
+from caltest.lenses.base import induced, shown_by
 from caltest.measures import Measure, Outcome, Part
 from caltest.measures.gap import Gap, event_rows, gap_of
 from caltest.measures.tolerance import tolerance_of
@@ -390,7 +390,7 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     """Run a plan; in a group that is too small for it, the nearest one that is defined."""
     weight = plan.predictions.sample_weight
     if weight is not None and not weight.all():
-        shown = plan.lens(plan.predictions).sample_weight
+        shown = shown_by(plan.lens, plan.predictions).sample_weight
         if shown is not None and not shown.any():
             raise Weightless("all rows have the weight 0", "give some a positive weight")
     run = partial(run_plan, n_resamples=asked.most_resamples)
@@ -404,7 +404,7 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
 def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
     """Run a plan; return the predictions as the lens shows them, and the outcome."""
     redraws = plan.tolerance is not None or NULLS[plan.null].resamples
-    seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
+    seen = (induced if redraws else shown_by)(plan.lens, plan.predictions)
     plan.measure.check_of(seen)
     settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed}
     counting = {"may_count": plan.may_count, "alone": plan.alone}

@@ -112,11 +112,13 @@ def calibrated_values(measure: Measure, predictions: Predictions, draws: Draws) 
     return np.array([bound.estimate(value) for value in redrawn_values(bound, draws).tolist()])
 
 
-def check_rows(predictions: Predictions) -> None:
-    """Raise NotApplicable where there are too few rows to resample."""
+def rows_to_draw(predictions: Predictions) -> Predictions:
+    """Return the rows to resample, or raise NotApplicable where they are too few."""
+    predictions = predictions.drawn_from
     if predictions.n < FEWEST_ROWS:
         reason = f"a bootstrap interval needs at least {FEWEST_ROWS} observations, and there are "
         raise NotApplicable(f"{reason}{predictions.n}", "collect more, or report the p-value alone")
+    return predictions
 
 
 def widest_tail(values: Floats, a: float) -> float:

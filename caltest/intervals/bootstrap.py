@@ -96,7 +96,7 @@ def bca_interval(measure: Measure, predictions: Predictions, level: float, draws
     Efron (1987), Better bootstrap confidence intervals, JASA 82; Efron, Tibshirani (1993), An
     introduction to the bootstrap, section 14.3; `scipy.stats.bootstrap` computes the same.
     """
-    base.check_rows(predictions)
+    predictions = base.rows_to_draw(predictions)
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
     # Scores that are infinite are not resampled: they would be taken 0 times.
@@ -152,7 +152,7 @@ def jackknife_interval(
     ----------
     Efron, Tibshirani (1993), An introduction to the bootstrap, sections 11.5 and 11.7.
     """
-    base.check_rows(predictions)
+    predictions = base.rows_to_draw(predictions)
     estimate, error, degrees = jackknife(measure, predictions, draws.seed)
     a = (1.0 - level) / 2.0
     reach = student_isf(a, degrees) * error
@@ -223,7 +223,7 @@ def plug_in_interval(
     below a mean gap, such as the ICI, has an upper end that is at least that of "unseen-events" for
     it, of either sign.
     """
-    base.check_rows(predictions)
+    predictions = base.rows_to_draw(predictions)
     bound = measure.bind(predictions)
     estimate = bound.estimate(bound.value())
     values = base.resample(AnyMeasure(measure, predictions), predictions.n, draws)

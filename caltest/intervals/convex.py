@@ -44,7 +44,7 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
     Fang, Santos (2019), Inference on directionally differentiable functions, Rev. Econ. Stud. 86:
     the bootstrap of norms fails at 0 and where the largest gap is not unique.
     """
-    base.check_rows(predictions)
+    predictions = base.rows_to_draw(predictions)
     gaps = measure.gaps(counted(predictions))
     observed = gaps.vector(np.arange(gaps.n, dtype=np.int32))
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Method, check_rows, label_counts, resample, resample_cells
+from caltest.intervals.base import Method, label_counts, resample, resample_cells, rows_to_draw
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import AT_A_TIME, Draws, drawn_values
@@ -233,7 +233,7 @@ def studentized_interval(
     Hall (1988), Theoretical comparison of bootstrap confidence intervals, Ann. Stat. 16; Efron,
     Tibshirani (1993), An introduction to the bootstrap, section 12.5.
     """
-    check_rows(predictions)
+    predictions = rows_to_draw(predictions)
     scores = measure.row_scores(predictions)
     if scores is None:
         reason = f"{measure.description} is no mean over rows"
@@ -266,7 +266,7 @@ def unseen_events_interval(
     nonparametric one-sided hypothesis on the mean of a nonnegative variable, Math. Methods Stat.
     14: the upper end with the largest possible score; Clopper, Pearson (1934), Biometrika 26.
     """
-    check_rows(predictions)
+    predictions = rows_to_draw(predictions)
     scores = measure.row_scores(predictions)
     table = measure.score_table(predictions)
     if scores is None or not np.isfinite(scores.weighted).all():

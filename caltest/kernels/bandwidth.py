@@ -62,7 +62,7 @@ def line_bandwidth(
     kept = variance > 0
     order = np.argsort(points[kept])
     x, v = points[kept][order] * unit, variance[kept][order]
-    below = np.cumsum(v) - v
+    below = np.append(0.0, np.cumsum(v)[:-1])  # no difference: a large v hides no small one
     positive = weight_beyond(x, v, below, NEGLIGIBLE) if x.size > 1 else 0.0
     if positive <= 0:
         return None

@@ -118,7 +118,11 @@ class FittedScalar:
                 what = "a callable metric keeps all n x n distances and takes n up to"
                 what = f"{what} {CALLABLE_UP_TO:,}; n is {n:,}"
                 raise NotApplicable(what, "use metric='tv' or 'euclidean', or a sample")
-            return _distances(self.kernel, self.coordinates, self.coordinates)
+            found = _distances(self.kernel, self.coordinates, self.coordinates)
+            if np.diagonal(found).any() or not np.allclose(found, found.T):
+                rule = "metric must be symmetric, and 0 from a row to itself"
+                raise InvalidInput(rule, remedy="check the callable")
+            return found
         bandwidth = self.kernel.bandwidth
         by_pairs = isinstance(bandwidth, str) and n <= rules.ALL_PAIRS_UP_TO
         if not by_pairs or (self._is_line and rules.rule_for(str(bandwidth), m) == rules.WEIGHTED):

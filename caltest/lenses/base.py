@@ -159,11 +159,23 @@ class ColumnEvent(NamedTuple):
         return self.other or f"not {self.name}", self.name
 
 
+def shown_by(lens: Lens, predictions: Any) -> Any:
+    """Return what a lens shows; one of a user's own must return Predictions and keep weights."""
+    seen: object = lens(predictions)
+    if not isinstance(seen, Rows):
+        rule = f"the lens {str(lens)!r} must return Predictions"
+        raise invalid(rule, f"type {type(seen).__name__}", "wrap functions in lenses.Custom")
+    if predictions.is_weighted and not seen.is_weighted:
+        rule = f"the lens {str(lens)!r} must keep the sample weights"
+        raise invalid(rule, "Predictions without", "pass them on, sample_weight=")
+    return seen
+
+
 def induced(lens: Lens, predictions: Predictions) -> Predictions:
     """Return what a lens shows; one of a user's own must redraw the labels that it predicts."""
     from caltest.lenses import REGISTRY
 
-    seen = lens(predictions)
+    seen: Predictions = shown_by(lens, predictions)
     if type(lens) not in REGISTRY.values():
         draws = 2 * max(1, min(16, DRAWN // max(1, seen.n)))
         redrawn = np.asarray(seen.redrawing.labels(resample_keys(0, draws)))

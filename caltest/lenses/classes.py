@@ -150,7 +150,7 @@ class Cumulative(PerClass):
         name, shape = str(predictions.classes[code]), predictions.probs.shape
         sides = np.where(larger, above, 1 - upto), np.where(larger, 1 - above, upto)
         probs, within = np.column_stack(sides), predictions.labels <= code
-        names = [f"above {name}", f"at most {name}"]
+        probs, names = few_digits(probs), [f"above {name}", f"at most {name}"]
         return seen_as(predictions, probs, within, names, lambda own: own.upto(code, shape))
 
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
@@ -163,7 +163,10 @@ class Cumulative(PerClass):
 
         code = self._code(np.array(columns.classes))
         name, upto = str(columns.classes[code]), slice(code + 1)
-        prob = nw.min_horizontal(nw.sum_horizontal(*columns.probs[upto]), nw.lit(1.0))
+        total = nw.sum_horizontal(*columns.probs[upto])
+        rounded = total.round(DIGITS)  # as in `few_digits`
+        near = (rounded - total).abs() <= ROUNDING * total
+        prob = nw.min_horizontal(nw.when(near).then(rounded).otherwise(total), nw.lit(1.0))
         happens = nw.any_horizontal(*columns.is_label[upto], ignore_nulls=False)
         return ColumnEvent(f"at most {name}", prob, happens, other=f"above {name}")
 
@@ -254,13 +257,25 @@ class Grouped(Lens):
         group_of = check_grouping(self.groups, predictions.classes)
         names = [*map(_plus, self.groups), "other"][: group_of.max() + 1]
         member = group_of[:, np.newaxis] == np.arange(len(names))
-        sums = np.minimum(predictions.probs @ member.astype(np.float64), 1)
+        sums = np.minimum(few_digits(predictions.probs @ member.astype(np.float64)), 1)
         labels, shape = group_of[predictions.labels], predictions.probs.shape
         table = np.broadcast_to(group_of, shape)
         return relabelled(predictions, sums, labels, names, lambda: table)
 
     def __str__(self) -> str:
         return f"{self.key}[{'|'.join(map(_plus, self.groups))}]"
+
+
+DIGITS, ROUNDING = 12, 2e-15  # decimals of predictions that were rounded, and of their sums
+
+
+def few_digits(sums: Floats) -> Floats:
+    """Return sums of probabilities of few digits without rounding errors, other sums as they are.
+
+    0.1 + 0.2 is then 0.3: it ties with 0.3, and lies on the edge of the same bin.
+    """
+    rounded = np.round(sums, DIGITS)
+    return np.where(np.abs(rounded - sums) <= ROUNDING * sums, rounded, sums)
 
 
 FIXED = "return what the probabilities of the row and its label determine"
@@ -448,7 +463,8 @@ class WithinTop(Ranked):
         """Return (1 - s, s) for the sum s, and 1 where the label is among the r largest."""
         check_rank(self.r, predictions.m - 1, str(self))
         total = np.minimum(_largest(predictions.probs, self.r).sum(axis=1), 1)
-        probs, within = np.column_stack([1 - total, total]), _rank(predictions) <= self.r
+        probs = few_digits(np.column_stack([1 - total, total]))
+        within = _rank(predictions) <= self.r
         names = [f"not top {self.r}", f"top {self.r}"]
         return relabelled(predictions, probs, within, names, lambda: _ranks(predictions) <= self.r)
 
@@ -476,7 +492,7 @@ class Largest(Ranked):
         """Return the r largest and the rest, and the rank of the label."""
         check_rank(self.r, predictions.m - 1, str(self))
         top = _largest(predictions.probs, self.r)
-        probs = np.column_stack([top, np.maximum(1 - top.sum(axis=1), 0)])
+        probs = np.column_stack([top, few_digits(np.maximum(1 - top.sum(axis=1), 0))])
         names = [*(f"rank {i + 1}" for i in range(self.r)), "rest"]
 
         def group(ranks: Codes) -> Codes:

@@ -16,6 +16,7 @@ from caltest.checks import check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import shown_by
 from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
@@ -430,7 +431,7 @@ class Measure(ABC):
         values = []
         with threads(check_jobs(how.get("n_jobs"))):
             for member in resolved.members(predictions):
-                seen = member(predictions)
+                seen = shown_by(member, predictions)
                 self.check_of(seen)
                 bound = self.bind(seen)
                 for message in bound.degenerate:

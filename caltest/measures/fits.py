@@ -11,6 +11,7 @@ import scipy
 
 from caltest.checks.arrays import read_only
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import shown_by
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.types import Floats
 from caltest.units import FunctionOfUnits, Observed, Statistic, Units, UnitSums
@@ -100,7 +101,7 @@ def by_member(
     """Return what a function of (probs, labels) computes under a lens, of a family a list."""
     predictions = as_measured(probs, labels, function, **rows)
     resolved = resolve_lens(lens)
-    found = [compute(member(predictions)) for member in resolved.members(predictions)]
+    found = [compute(shown_by(member, predictions)) for member in resolved.members(predictions)]
     return found if resolved.is_family else found[0]
 
 

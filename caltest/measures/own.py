@@ -169,7 +169,7 @@ def from_callable(
         pass
     if not takes_two:
         rule = "function must be a function of (probs, labels)"
-        raise invalid(rule, shown(function), "pass a function, such as def f(probs, labels): ...")
+        raise invalid(rule, shown(function), "pass one, def f(probs, labels, sample_weight=None)")
     first = next(iter(parameters_of(function)), "")
     if first in OF_LABELS_FIRST:
         raise invalid(

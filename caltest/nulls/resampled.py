@@ -30,7 +30,7 @@ def consistency_test(measure: Measure, predictions: Predictions, draws: base.Dra
     """Test a measure by consistency resampling.
 
     Each resample draws n predictions with replacement and labels from them; all that depends on the
-    predictions (bins, bandwidth) is done anew.
+    predictions (bins, bandwidth) is done anew. Rows of weight 0 are none.
 
     References
     ----------
@@ -38,6 +38,7 @@ def consistency_test(measure: Measure, predictions: Predictions, draws: base.Dra
     Vaicenavicius et al. (2019), Evaluating model calibration in classification, section 5.
     """
     base.check_applicable(measure, "consistency")
+    predictions = predictions.drawn_from
     bound = measure.bind(predictions)
 
     def batch(rng: np.random.Generator, size: int) -> list[float]:

@@ -250,6 +250,12 @@ class Rows(ABC):
         part.__dict__["_redrawing"] = lambda: self.redrawing.taken(kept)
         return part
 
+    @property
+    def drawn_from(self) -> Self:
+        """The rows that resamples are drawn from: rows of weight 0 are none."""
+        weight = self.sample_weight
+        return self if weight is None or weight.all() else self.without(weight == 0)
+
     def with_groups(self, groups: object) -> Self:
         """Give each row a group."""
         values = suspicions.looked_at(checks.check_groups(groups, self.n))

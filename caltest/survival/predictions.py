@@ -252,6 +252,11 @@ class SurvivalPredictions(Predictions):
         lost = np.count_nonzero(self.is_lost)
         return {"censored": f"{lost} of {self.n} rows before the horizon {self.horizon:g}"}
 
+    @property
+    def drawn_from(self) -> Self:
+        """All rows: their weights are those of the rows that are drawn."""
+        return self
+
     def subset(self, rows: object) -> Self:
         """Keep some rows: a data set of its own, whose weights are estimated anew.
 

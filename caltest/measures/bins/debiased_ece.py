@@ -10,6 +10,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from caltest.checks import check_flag
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -105,6 +106,10 @@ class DebiasedECE(ToleranceTest, BinErrors):
     distance: ClassVar[str] = DEBIASED
     # A resample with its repeated rows is not unbiased.
     intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag(self.root, "root")
 
     @property
     def symbol(self) -> str:

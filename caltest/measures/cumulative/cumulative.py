@@ -10,6 +10,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from caltest.checks import check_flag
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -58,6 +59,9 @@ class PartialSumMeasure(Measure):
     brownian_sf: ClassVar[Callable[..., float]]
     largest: ClassVar[float] = 1.0
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
+
+    def __post_init__(self) -> None:
+        check_flag(self.scaled, "scaled")
 
     @property
     def symbol(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs
+from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs, pair_weight
 from caltest.measures.outcome import Ends
 from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
@@ -67,8 +67,7 @@ def jackknife_error(sums: Floats, weight: Floats | None = None) -> tuple[float, 
             needs, remedy = "three observations of positive weight", "report the p-value alone"
         raise NotApplicable(f"the jackknife needs {needs}, and there are {n}", remedy)
     w = np.ones(n) if weight is None else weight
-    whole, total, squares = float(sums.sum()), float(w.sum()), np.square(w)
-    pairs = total**2 - float(squares.sum())
+    whole, total, pairs = float(sums.sum()), float(w.sum()), pair_weight(w)
     without = (whole - 2.0 * sums) / (pairs - 2.0 * w * (total - w))
     variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
     return whole / pairs, math.sqrt(variance)
@@ -138,7 +137,7 @@ def block_bounds(bound: BlockPairs, symbol: str, level: float) -> Ends:
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
     # (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on.
-    squares = np.square(values - estimate)
+    squares = np.square((values - estimate) / values.std())
     few = bool(squares.sum() ** 2 / np.square(squares).sum() < MANY_BLOCKS)
     if few and bound.predictions.n <= PAIRS_UP_TO:
         pairs = all_pairs(bound.predictions, bound.kernel, biased=False)
@@ -152,7 +151,7 @@ def block_bounds(bound: BlockPairs, symbol: str, level: float) -> Ends:
 def varying(bound: BlockPairs, limit: str, remedy: str = "use null='exact'") -> Floats:
     """Return the values of blocks, or raise NotApplicable where they do not vary."""
     values = bound.block_values()
-    if values.size < 2 or np.ptp(values) == 0:
+    if values.size < 2 or np.ptp(values) == 0 or values.std() == 0:  # squares may vanish
         number = f"these ({values.size} in all) do not"
         raise NotApplicable(f"{limit} needs block values that vary, and {number}", remedy)
     return values

@@ -68,9 +68,9 @@ class PairMean(BoundMeasure):
         self.kernel, self.notes, self.degenerate = kernel, kernel.notes, kernel.degenerate
         self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
 
-    def count(self, mass: float, squares: float, *, biased: bool) -> None:
-        """Take the weight of the rows, and the sum of the squares of their weights."""
-        self.biased, self.normaliser = biased, float(mass**2 if biased else mass**2 - squares)
+    def count(self, mass: float, pairs: float, *, biased: bool) -> None:
+        """Take the weight of the rows, and that of the pairs of different ones."""
+        self.biased, self.normaliser = biased, float(mass**2 if biased else pairs)
 
     def count_rows(self, rows: Rows, *, biased: bool) -> None:
         """Take the number of rows and their weights, `weight`, which is one for all without."""
@@ -80,8 +80,8 @@ class PairMean(BoundMeasure):
             reason = "the unbiased SKCE needs at least two observations of positive weight"
             raise NotApplicable(reason, BIASED)
         self.weight = np.ones(1) if weight is None else weight
-        each = n // self.weight.size
-        self.count(each * self.weight.sum(), each * np.square(self.weight).sum(), biased=biased)
+        mass, pairs = (n, n * (n - 1)) if weight is None else (weight.sum(), pair_weight(weight))
+        self.count(mass, pairs, biased=biased)
 
     def finished(self, total: Floats) -> Floats:
         """Return the values that sums over pairs stand for."""
@@ -160,6 +160,13 @@ def check_two(n: int, found: str = "there is one", *, biased: bool) -> None:
     if n < 2 and not biased:
         reason = f"the unbiased SKCE needs at least two observations, and {found}"
         raise NotApplicable(reason, BIASED)
+
+
+def pair_weight(weight: Floats) -> float:
+    """Return the sum of w_i w_j over i != j; a large w_i^2 hides none of the others."""
+    others, largest = weight.sum() - weight, np.argmax(weight)
+    others[largest] = np.delete(weight, largest).sum()
+    return float(weight @ others)
 
 
 def all_pairs(predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> AllPairs:
@@ -508,7 +515,7 @@ class CellPairs(PairMean, BoundCells):
         BoundCells.__init__(self, cells)
         check_two(cells.rows, biased=biased)
         self.fit(fitted_to_cells(kernel, cells))
-        self.count(cells.mass, cells.squares.sum(), biased=biased)
+        self.count(cells.mass, cells.mass**2 - cells.squares.sum(), biased=biased)
         self.caution, terms = at_mean(self.kernel, cells), self.kernel.terms
         self.is_bounded = biased or cells.has_equal_weights
         if len(cells) > PLACES and not all(term.is_line for term in terms):

@@ -254,7 +254,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         pairs, n = self.bind_all_pairs(predictions), predictions.n
         estimate = pairs.value()
         variance = 2.0 * pairs.row_moments()[1] / (n * (n - 1))
-        if not variance > 0:
+        if not variance**1.5 > 0:
             raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
         triples, cubes = pairs.third_moments()
         third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2

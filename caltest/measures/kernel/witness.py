@@ -10,6 +10,7 @@ import numpy as np
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, LineKernel, column_tiles
 from caltest.measures.fits import ReadOnly
+from caltest.measures.kernel.pairs import pair_weight
 from caltest.numerics.loops import blocks, map_threads
 from caltest.numerics.tails import path_length_of_products, tube_quantile
 from caltest.predictions import Predictions
@@ -98,10 +99,9 @@ class Embedding:
     @cached_property
     def contributions(self) -> Floats:
         """What each row and class adds to the unbiased SKCE, (n, m); all add up to it."""
-        total, squares = self.weight.sum(), np.square(self.weight).sum()
         own = sum(self.weighted @ term.matrix for term in self.kernel.terms)
-        others = self.at_rows * total - own
-        return np.asarray(self.weighted * others / (total**2 - squares))
+        others = self.at_rows * self.weight.sum() - own
+        return np.asarray(self.weighted * others / pair_weight(self.weight))
 
 
 @dataclass(frozen=True, eq=False)

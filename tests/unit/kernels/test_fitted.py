@@ -125,12 +125,20 @@ def test_callable_metric_takes_a_bounded_number_of_predictions(monkeypatch):
         FittedKernel(Scaled(Exponential(metric=chebyshev)), predictions(3))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
-def test_callable_metric_must_be_a_distance(value):
-    """nan, infinite and negative distances are refused."""
-    kernel = Scaled(Exponential(metric=lambda *_: value))
-    with pytest.raises(InvalidInput, match="metric must return finite distances >= 0"):
-        FittedKernel(kernel, predictions(3))
+@pytest.mark.parametrize(
+    ("metric", "rule"),
+    [
+        (lambda *_: np.nan, "return finite distances >= 0"),
+        (lambda *_: np.inf, "return finite distances >= 0"),
+        (lambda *_: -1.0, "return finite distances >= 0"),
+        (lambda s, t: max(s[0] - t[0], 0.0), "be symmetric"),
+        (lambda *_: 0.5, "be symmetric, and 0 from a row to itself"),
+    ],
+)
+def test_callable_metric_must_be_a_distance(metric, rule):
+    """Of one that is not symmetric the SKCE depended on the order of the rows."""
+    with pytest.raises(InvalidInput, match=f"metric must {rule}"):
+        FittedKernel(Scaled(Exponential(metric=metric)), predictions(3))
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 300])

@@ -7,6 +7,7 @@ from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.lenses import (
     Classwise,
     Confidence,
+    Cumulative,
     Grouped,
     Largest,
     Strong,
@@ -87,3 +88,19 @@ def test_ranked_lenses_want_a_positive_integer(lens, r):
     """The rank is checked when the lens is made, not when it is used."""
     with pytest.raises(InvalidInput, match="r must be an integer of at least 1; got "):
         lens(r)
+
+
+@pytest.mark.parametrize(
+    ("lens", "event", "row", "sum_"),
+    [
+        (Grouped([[2], [0, 1]]), 1, [0.1, 0.2, 0.7], 0.3),
+        (Cumulative(1), 1, [0.1, 0.2, 0.7], 0.3),
+        (WithinTop(2), 0, [0.7, 0.2, 0.1], 0.1),
+        (Largest(2), 2, [0.7, 0.2, 0.1], 0.1),
+        (Cumulative(1), 1, [1e-17, 3e-17, 1.0], 1e-17 + 3e-17),
+        (Cumulative(1), 1, [0.1 + 1e-13, 0.2, 0.7 - 1e-13], 0.1 + 1e-13 + 0.2),
+    ],
+)
+def test_sums_of_few_digits_have_few_digits(lens, event, row, sum_):
+    """0.1 + 0.2 tied with 0.3 in no sort, and lay in the bin above it; other sums stay."""
+    assert lens(Predictions([row], [2])).probs[0, event] == sum_

@@ -105,6 +105,23 @@ def test_function_that_is_no_lens_is_refused(f, message):
         pvalue_under(Custom(f, name="f"), far_off().simulate(1))
 
 
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda data: (data.probs, data.labels), "must return Predictions; got type tuple"),
+        (lambda data: ct.Predictions(data.probs, data.labels), "must keep the sample weights"),
+    ],
+)
+def test_lens_that_returns_something_else_or_loses_weights_is_refused(made, message):
+    """It said that a tuple has no n, and tested without the weights."""
+    lens = type("Made", (Own,), {"__call__": lambda _, data: made(data)})("right")
+    data = ct.Predictions(far_off(30).probs, np.arange(30) % 3, sample_weight=np.arange(30))
+    with pytest.raises(InvalidInput, match=message):
+        pvalue_under(lens, data)
+    with pytest.raises(InvalidInput, match=message):
+        ct.measures.ece(data, lens=lens)
+
+
 def test_lens_that_is_blind_has_no_power():
     """Probabilities of 1 for what always happens keep the level, and find nothing."""
     blind = Custom(lambda _, y: (np.ones(len(y)), y >= 0), name="blind")

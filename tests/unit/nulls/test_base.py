@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest import Predictions
+from caltest import Predictions, test_calibration
 from caltest.datasets import generative_model
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY, SKCE
@@ -32,6 +32,21 @@ def test_consistency_evaluates_the_measure_on_the_resample(estimator, outcome_of
         labels = measure.bind(drawn).redraw(key)[0]
         expected = measure.bind(Predictions(drawn.probs, labels)).value()
         assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("key", ["ece", "ks", "kce", "brier"])
+def test_rows_of_weight_zero_are_not_drawn(key):
+    """A resample of them alone was 0 / 0, or had no rows; an interval from resamples likewise."""
+    probs, labels, weight = [0.1, 0.9, 0.2, 0.4, 0.6, 0.7], [1, 1, 0, 0, 1, 1], np.ones(6)
+    weight[:1] = 0
+    found = []
+    for some, own in ((slice(None), weight), (slice(1, None), None)):
+        given = {"sample_weight": own, "test": key, "n_resamples": 99, "rng": 1}
+        result = test_calibration(probs[some], labels[some], null="consistency", **given)
+        method = "bca" if key == "brier" else "plug-in"
+        ends = result.confidence_interval(0.9, method=method, rng=1)
+        found.append((result.pvalue, ends.low, ends.high))
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
 def test_consistency_says_that_it_may_reject_calibrated_models(outcome_of, count):

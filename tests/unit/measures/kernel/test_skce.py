@@ -175,6 +175,17 @@ def test_skce_needs_two_positive_weights():
         skce(predictions)
 
 
+@pytest.mark.parametrize("kernel", [None, Gaussian()])
+@pytest.mark.parametrize("large", [1e12, 1e17, 1e30])
+def test_skce_of_a_very_large_weight_is_that_of_its_pairs(kernel, large):
+    """Their weight was a difference of squares, and the SKCE minus infinity; the bandwidth too."""
+    probs, labels = [[0.2, 0.8], [0.4, 0.6], [0.7, 0.3], [0.1, 0.9]], [1, 0, 1, 1]
+    usual, found = (
+        skce(probs, labels, kernel=kernel, sample_weight=[1, w, 1, 1]) for w in (1e9, large)
+    )
+    assert found == pytest.approx(usual, rel=1e-8)
+
+
 @pytest.mark.parametrize("estimator", ["linear", "block"])
 def test_skce_in_blocks_takes_no_weights(estimator):
     """The message names the estimator that does."""
