@@ -187,7 +187,9 @@ def test_new_distributions_of_scipy_are_read():
 
 
 @pytest.mark.parametrize(
-    "law", [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), "Binomial"], ids=str
+    "law",
+    [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), "Binomial"],
+    ids=["hypergeom", "yulesimon", "Binomial"],
 )
 def test_counts_have_steps_at_whole_numbers_alone(law):
     """Between these SciPy's own functions are NaN, or rise."""
