@@ -104,6 +104,7 @@ class Stepped(Uniformed):
 
 
 STEPPED_FROM = 20_000  # rows
+ROUNDING = 1e-9  # of means and scales, relative to the scale
 STEPPED = PitCells(10, 32)
 
 
@@ -181,7 +182,7 @@ class ForecastContext:
 
     @property
     def _sizes(self) -> tuple[Floats, ...]:
-        mean, scale = self.shares(self.mean), self.shares(self.scale)
+        mean, scale = (self.shares(x, self.scale) for x in (self.mean, self.scale))
         return mean, scale, mean * mean, mean * scale, scale * scale
 
     @cached_property
@@ -194,11 +195,16 @@ class ForecastContext:
         """The ranks of the features, from -1 to 1, (n,) each."""
         return [self.shares(column) for column in self.design.values()]
 
-    def shares(self, values: Floats) -> Floats:
-        """Return the mean ranks as numbers from -1 to 1."""
-        _, place = np.unique(values, return_inverse=True)
-        counts, size = np.bincount(place, self.copies), self.copies.sum()
-        return np.asarray((2.0 * np.cumsum(counts) - counts - size)[place] / size)
+    def shares(self, values: Floats, size: Floats | float = 0.0) -> Floats:
+        """Return the mean ranks as numbers from -1 to 1; values equal but for rounding are ties."""
+        order = np.argsort(values)
+        ordered, near = values[order], ROUNDING * np.broadcast_to(size, values.shape)[order]
+        with np.errstate(invalid="ignore"):  # infinite values are ties, too
+            new = np.diff(ordered) > np.where(np.isfinite(near), near, 0.0)[:-1]
+        place = np.empty(order.size, np.int64)
+        place[order] = np.append(0, np.cumsum(new))
+        counts, whole = np.bincount(place, self.copies), self.copies.sum()
+        return np.asarray((2.0 * np.cumsum(counts) - counts - whole)[place] / whole)
 
     @property
     def precision(self) -> Floats:

@@ -198,3 +198,15 @@ def test_surprise_says_what_happens_where_no_outcome_is_improbable(p, said):
     found = ct.test_calibration(np.full(20, p), np.arange(20) % 5 < 3, n_resamples=19, rng=1)
     text = " ".join(str(found).split())
     assert said in text[text.index("surprise: ") :]
+
+
+def test_forecasts_that_differ_by_rounding_alone_are_alike():
+    """Those that a map has given one scale have no components along it."""
+    rng = np.random.default_rng(1)
+    mean, noise = rng.normal(size=300), 1e-13 * rng.normal(size=300)
+    outcomes = mean + rng.normal(size=300)
+    given = ((mean, 1.0), (mean, 1.0 + noise)), ((0.0 * mean, 1.5), (1e-2 * noise, 1.5))
+    for pair in given:
+        one, other = (ct.Forecasts(outcomes, mean=m, scale=s) for m, s in pair)
+        values = [ct.test_calibration(x, n_resamples=19, rng=1).statistic for x in (one, other)]
+        assert values[0] == pytest.approx(values[1], rel=1e-9)
