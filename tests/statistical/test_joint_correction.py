@@ -37,6 +37,21 @@ def test_family_wise_error_rate_is_the_level(n, m, sets):
     assert low <= count <= high
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["ks", "brier", "combined"])
+def test_groups_whose_label_vectors_are_listed_keep_the_level(test):
+    """Of 40 groups of five rows: within the same band, or below, as few values are attained."""
+    sets, groups = 200, np.repeat(np.arange(40), 5)
+    count = 0
+    for seed in range(sets):
+        rng = np.random.default_rng([seed, 40])
+        p = rng.beta(0.7, 0.7, groups.size)
+        labels = (rng.random(groups.size) < p).astype(int)
+        found = ct.test_calibration(p, labels, by=groups, test=test, n_resamples=99, rng=seed)
+        count += found.adjusted.min() <= 0.05
+    assert 0 < count <= stats.binom.ppf(1 - 5e-5, sets, 0.05)
+
+
 def test_power_is_above_that_of_holm():
     """Predictions that are too sure, with dependent tests of three classes."""
     joint, holm = rejections(50, 3, ["brier", "ks", "log-loss"], 100, power=0.6)
