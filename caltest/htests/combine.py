@@ -315,10 +315,8 @@ class GroupsCall:
             Segments that do not overlap, at a time, of the same columns; all rows are the first.
         """
         found = self._result(margins, overlap=True)
-        least, text = (
-            float(found.adjusted.min()),
-            "the least p-value of a segment, times their number",
-        )
+        least = float(found.adjusted.min())
+        text = "the least p-value of a segment, times their number"
         about: dict[str, Any] = {"groups": len(found), "n": found.row.n}
         every = test_of_all(found.row, "adjusted p", least, least, text, **about)
         return replace(found, together=least, omnibus=(every,))
