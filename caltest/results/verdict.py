@@ -12,13 +12,13 @@ import numpy as np
 
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
-from caltest.numerics.labels import label_dtype
+from caltest.predictions.redrawing import Inversion
 from caltest.render import Sheet
 from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required
 from caltest.results.sheets import sizes_in_words
-from caltest.types import AnyArray, Axes, Floats, Hashes, Labels, Singles
+from caltest.types import AnyArray, Axes, Floats, Hashes, Singles
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
@@ -328,7 +328,7 @@ LEVEL = 0.05
 NUMBERS = 8e6  # redrawn labels of a step of the search
 FEWEST, MOST = 40, 200  # data sets
 PRECISION = 0.05  # of the size that is found
-STEPS = 20  # at most
+LEAST_SHARE = 1e-6  # of the largest error, where the search begins
 LEAST_PROB = 1e-12
 COST = 160  # of a uniform number, in labels
 AT_ONCE = 1 << 19  # uniform numbers of which they are computed
@@ -396,11 +396,12 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     if seen.label_probs is None:
         uniform = rng.random((1 + seen.law.has_atoms, count, kept), dtype=np.float32)
         return tuple(_of_forecasts(seen, bound, uniform, found_in))
+    keys = rng.integers(1 << 63, size=count, dtype=np.uint64)
     if counted is None:
         probs = seen.probs if bound.order is None else seen.probs[bound.order]
-        draw = _labels_of(probs, rng.random((count, kept), dtype=np.float32))
+        draw = _labels_of(probs, keys)
     else:
-        draw = _events_of(counted.cells, rng.integers(1 << 63, size=count, dtype=np.uint64))
+        draw = _events_of(counted.cells, keys)
 
     def power(truth: Truth, x: float) -> float:
         return found_in(draw(lambda probs: truth(probs, x)))
@@ -429,16 +430,9 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
 # Labels are drawn of the same uniform numbers for all truths, so that power rises.
 
 
-def _labels_of(probs: Floats, uniform: Singles) -> Draw:
+def _labels_of(probs: Floats, keys: Hashes) -> Draw:
     """Return a function that draws labels (B, n) from what is true of predictions (n, m)."""
-
-    def draw(truth: Callable[[Floats], Floats]) -> Labels:
-        labels: Labels = np.zeros(uniform.shape, dtype=label_dtype(probs.shape[1]))
-        for limit in np.cumsum(truth(probs), axis=1)[:, :-1].T:
-            labels += uniform > limit
-        return labels
-
-    return draw
+    return lambda truth: Inversion(truth(probs)).labels(keys)
 
 
 def _events_of(cells: Cells, keys: Hashes) -> Draw:
@@ -488,18 +482,15 @@ def _of_forecasts(seen: Any, bound: Any, uniform: Singles, found_in: Any) -> Ite
 
 
 def _smallest(power: Callable[[float], float], calibrated: float, largest: float) -> float | None:
-    """Halve the range in which the power rises above 80 %, up to 5 % of what is found."""
-    if power(largest) < POWER:
+    """Halve, on a log scale, the range in which the power rises above 80 %."""
+
+    def rises(share: float) -> bool:
+        return power(calibrated + share * (largest - calibrated)) >= POWER
+
+    low, high = LEAST_SHARE, 1.0
+    if not rises(high):
         return None
-    least = calibrated
-    for _ in range(STEPS):
-        if abs(largest - least) <= PRECISION * abs(largest - calibrated):
-            break
-        middle = 0.5 * (least + largest)
-        if calibrated >= 1.0 and largest > 1.0:
-            middle = float(np.sqrt(least * largest))
-        if power(middle) < POWER:
-            least = middle
-        else:
-            largest = middle
-    return largest
+    while high > (1.0 + PRECISION) * low:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if rises(middle) else (middle, high)
+    return calibrated + high * (largest - calibrated)
