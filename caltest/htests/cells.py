@@ -188,7 +188,7 @@ def counted_rows(prepared: Prepared, cells: pl.DataFrame, *, grouped: bool) -> C
     """Return the cells of a table by group, or of all rows together."""
     counting = prepared.counting
     if counting.columns.by and not grouped:
-        counting, cells = counting.margin(cells)
+        counting, cells = counting.total(cells)
     columns, name = counting.columns, prepared.reader.source.name
     if len(columns.probs) == 1 and columns.kind == "text":
         name = f"{name}, event: {columns.classes[1]}"

@@ -242,8 +242,7 @@ def _margins(
     sizes: dict[tuple[object, ...], int] = {}
     for d in range(depth + 1):
         for some in combinations(range(len(columns)), d):
-            own, part = counting.margin(table, some)
-            for groups in own.parts(part):
+            for groups in counting.margins(table, some):
                 many = groups.among(columns)
                 sizes |= zip(many.values, many.n.tolist(), strict=True)
                 kept = []

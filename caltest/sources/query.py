@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -301,35 +301,15 @@ class Counting:
             numbers[name] = ADDING[how].reduceat(values, start)
         return table[order[start]].with_columns(**numbers)
 
-    def margin(
-        self, table: pl.DataFrame, columns: Sequence[int] = ()
-    ) -> tuple[Counting, pl.DataFrame]:
-        """Add up cells over all but some of the columns of groups, which are given by number.
-
-        Returns what is counted then, and its table.
-        """
+    def total(self, table: pl.DataFrame) -> tuple[Counting, pl.DataFrame]:
+        """Add up cells over all groups; return what is counted then, and its table."""
         import polars as pl
 
-        by = tuple(self.columns.by[k] for k in columns)
-        if by == self.columns.by:
-            return self, table
-        own = replace(self, columns=replace(self.columns, by=by))
-        keys = [name for name in own.keys if name[0] != "g"]
-        some = table.select(*keys, *self.numbers)
-        if not by:
-            some = some.with_columns(group=np.zeros(some.height, np.uint32))
-            added_up = [own.in_order(one, repeats=True) for one in some.iter_slices(PART)]
-            return own, own.in_order(pl.concat(added_up), repeats=True)
-        names = {f"g{old}": f"g{new}" for new, old in enumerate(columns)}
-        each = table.select("group", *names).unique("group").rename(names)
-        groups = each.drop("group").unique().sort(names.values())
-        found = each.join(groups.with_row_index("own"), on=groups.columns, nulls_equal=True)
-        codes = found["group"].to_numpy()
-        number = np.empty(1 + codes.max(initial=0), np.uint32)
-        number[codes] = found["own"].to_numpy()
-        some = some.with_columns(group=number[table["group"].to_numpy()])
-        added = own.in_order(some, repeats=True)
-        return own, added.hstack(groups[added["group"]])
+        own = replace(self, columns=replace(self.columns, by=()))
+        some = table.select(*own.keys, *self.numbers)
+        some = some.with_columns(group=np.zeros(some.height, np.uint32))
+        added_up = [own.in_order(one, repeats=True) for one in some.iter_slices(PART)]
+        return own, own.in_order(pl.concat(added_up), repeats=True)
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:
         """Return how many rows have each kind of fault."""
@@ -367,12 +347,42 @@ class Counting:
 
     def parts(self, table: pl.DataFrame) -> Iterator[ManyCells]:
         """Yield the cells of the first event, of as many groups at a time as have some rows."""
-        changes = 1 + np.flatnonzero(np.diff(table["group"].to_numpy()))
-        cuts = np.searchsorted(changes, np.arange(PART, table.height, PART))
-        cuts = np.unique([0, *changes[cuts[cuts < changes.size]], table.height])
+        return self.cut(table["group"].to_numpy(), lambda first, stop: table[first:stop])
+
+    def margins(self, table: pl.DataFrame, columns: Sequence[int]) -> Iterator[ManyCells]:
+        """Yield parts of the cells of the groups of some columns, which are given by number."""
+        by = tuple(self.columns.by[k] for k in columns)
+        if not by or by == self.columns.by:
+            own, added_up = (self, table) if by else self.total(table)
+            return own.parts(added_up)
+        own = replace(self, columns=replace(self.columns, by=by))
+        names = {f"g{old}": f"g{new}" for new, old in enumerate(columns)}
+        each = table.select("group", *names).unique("group").rename(names)
+        groups = each.drop("group").unique().sort(names.values())
+        found = each.join(groups.with_row_index("own"), on=groups.columns, nulls_equal=True)
+        codes = found["group"].to_numpy()
+        number = np.empty(1 + codes.max(initial=0), np.uint32)
+        number[codes] = found["own"].to_numpy()
+        group = number[table["group"].to_numpy()]
+        order = np.argsort(group, kind="stable")
+        keys = [name for name in own.keys if name[0] != "g"]
+        group, some = group[order], table.select(*keys, *self.numbers)
+
+        def added(first: int, stop: int) -> pl.DataFrame:
+            rows = some[order[first:stop]].with_columns(group=group[first:stop])
+            one = own.in_order(rows, repeats=True)
+            return one.hstack(groups[one["group"]])
+
+        return own.cut(group, added)
+
+    def cut(self, group: Ints, table: Callable[[int, int], pl.DataFrame]) -> Iterator[ManyCells]:
+        """Cut ascending numbers of groups where so many cells are full."""
+        changes = 1 + np.flatnonzero(np.diff(group))
+        cuts = np.searchsorted(changes, np.arange(PART, group.size, PART))
+        cuts = np.unique([0, *changes[cuts[cuts < changes.size]], group.size])
         before = 0
         for first, stop in itertools.pairwise(cuts.tolist()):
-            many = replace(self.many(table[first:stop], 0), before=before)
+            many = replace(self.many(table(first, stop), 0), before=before)
             before += len(many.cells)
             if len(many):
                 yield many
