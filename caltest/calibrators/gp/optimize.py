@@ -32,6 +32,7 @@ from caltest.types import Floats
 Interval = tuple[float, float]
 DECREMENT = 1e-4  # nats; Newton's steps end where the next one would gain less
 LEFT = 0.1  # nats that a Newton step may leave at the end
+GAIN = 0.01  # nats for which L-BFGS starts once more
 MOST_STEPS = 30
 MIXED = 4  # earlier steps that Anderson's mixing takes
 MEMORY = 15  # of L-BFGS
@@ -118,9 +119,9 @@ class Ridge:
     def __init__(self, scores: GPScores, q: process.LatentPosterior) -> None:
         self.scores, self.q = scores, q
         self.inputs = Ordered(q.Z, scores.low, scores.high)
-        self.count = 0
-        self.last: Evaluation | None = None
-        self.best: tuple[float, process.LatentPosterior, float] = (-math.inf, q, math.inf)
+        self.values = np.concatenate([self.inputs.start, np.log([q.variance, q.scale, q.noise])])
+        self.count, self.value, self.left = 0, -math.inf, math.inf
+        self.best: Evaluation | None = None
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
@@ -128,14 +129,15 @@ class Ridge:
         Z, back = self.inputs.places(values[:-3])
         variance, scale, noise = (float(value) for value in np.exp(values[-3:]))
         new = replace(self.q, Z=Z, variance=variance, scale=scale, noise=noise)
-        if self.last is not None:
-            new = replace(new, m=carried(new, self.q, self.last))
-        self.q, self.last = ascend(self.scores, new)
-        if self.last.value > self.best[0]:
-            self.best = (self.last.value, self.q, newton(self.last)[2])
-        slope = np.concatenate([back @ self.last.by_inputs, self.last.by_kernel])
+        if self.best is not None:  # a trial far down may end anywhere
+            new = replace(new, m=carried(new, self.q, self.best))
+        q, found = ascend(self.scores, new)
+        if found.value > self.value:
+            self.q, self.best, self.values = q, found, values.copy()
+            self.value, self.left = found.value, newton(found)[2]
+        slope = np.concatenate([back @ found.by_inputs, found.by_kernel])
         total = self.scores.weight.sum()
-        return -self.last.value / total, -slope / total
+        return -found.value / total, -slope / total
 
 
 def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Evaluation) -> Floats:
@@ -200,20 +202,21 @@ def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
 def maximise(scores: GPScores, q: process.LatentPosterior, limits: FitLimits) -> FittedGP:
     """Maximise the bound with equation 7."""
     ridge = Ridge(scores, q)
-    values = np.concatenate([ridge.inputs.start, np.log([q.variance, q.scale, q.noise])])
     variance, (low, high), noise = limits.log_kernel
-    steps, inside = 0, False
+    steps, done = 0, False
     with one_blas_thread():
-        while not inside and steps < limits.max_iter:
+        while not done and steps < limits.max_iter:  # until another start gains nothing
+            before, length = ridge.value, ridge.values[-2]
             # A trial far down costs many times the others: its grid is as fine as it is short.
-            near = max(low, values[-2] - REACH), min(high, values[-2] + REACH)
+            near = max(low, length - REACH), min(high, length + REACH)
             box = [*ridge.inputs.box, variance, near, noise]
-            end = _minimise(ridge, values, box, replace(limits, max_iter=limits.max_iter - steps))
-            values, steps = end.x, steps + int(end.nit)
-            at_edge = {edge for edge in near if abs(values[-2] - edge) < EDGE}
-            inside = at_edge <= {low, high} or not end.nit
-    value, best, left = ridge.best
-    return FittedGP(best, value, steps, bool(end.success) and left < LEFT, ridge.count)
+            left = replace(limits, max_iter=limits.max_iter - steps)
+            end = _minimise(ridge, ridge.values, box, left)
+            steps += int(end.nit)
+            at_edge = {edge for edge in near if abs(ridge.values[-2] - edge) < EDGE}
+            done = not end.nit or (at_edge <= {low, high} and ridge.value - before < GAIN)
+    converged = bool(end.success) and ridge.left < LEFT
+    return FittedGP(ridge.q, ridge.value, steps, converged, ridge.count)
 
 
 def maximise_drawn(
