@@ -118,7 +118,7 @@ def test_file_of_standard_output_is_added_to(tmp_path):
         (".", "a folder that exists"),
         ("no/such/file", "a folder that exists"),
         ("file/below", "a folder that exists"),
-        ("a\0b", "null byte"),
+        ("a\0b", "null"),  # byte, or character
         ("x" * 300, "File name too long"),
         ("loop", "symbolic links"),
     ],
