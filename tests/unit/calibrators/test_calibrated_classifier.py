@@ -227,7 +227,6 @@ class Odd(Recorder):
 BAD = {
     "no-predictions": (Silent(), Identity(), r"estimator must have predict_proba"),
     "columns": (Odd(), Identity(), r"predict_proba of the estimator must give one column per"),
-    "calibrator": (GaussianNB(), "isotonic", r"calibrator must be a calibrator; got a str"),
     "calibrator-class": (GaussianNB(), Identity, r"got the class Identity; add parentheses"),
     "pairwise": (
         FrozenEstimator(SVC(decision_function_shape="ovo").fit(np.eye(4), np.arange(4))),
