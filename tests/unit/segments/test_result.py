@@ -1,4 +1,4 @@
-"""The result of `test_segments`: prints, JSON, frames, plot."""
+"""The result of `test_segments`: JSON, HTML, rejection; whole prints are compared in golden/."""
 
 import json
 
@@ -34,24 +34,10 @@ def test_json_round_trip_keeps_the_result(result):
     assert ct.SegmentsTest.from_dict(json.loads(result.to_json())) == result
 
 
-def test_prints_hold_both_statistics_and_long_definitions(result):
-    """Long definitions stand under the grid."""
-    text = str(result)
-    assert all(f"[{k}]: {row.definition}"[:70] in text for k, row in enumerate(result[:10], 1))
-    assert "site = 3" in str(ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, depth=1))
-    text = str(result.summary())
-    assert "ECCE/sigma" in text
-    assert f"[{len(result)}]" in text
-
-
-def test_csv_and_html_hold_the_segments(result):
-    assert result.to_csv().count("\n") == len(result) + 1
-    assert (
-        "age &lt;= "
-        in ct.test_segments(
-            P, Y, segments={"age": RNG.normal(size=N)}, n_resamples=19, rng=1
-        ).to_html()
-    )
+def test_definitions_are_escaped_in_html():
+    columns = {"age": RNG.normal(size=N)}
+    found = ct.test_segments(P, Y, segments=columns, n_resamples=19, rng=1)
+    assert "age &lt;= " in found.to_html()
 
 
 def test_rejected_needs_a_level(result):
