@@ -1,7 +1,5 @@
 """Forecasts: how they are read, what lenses leave of them, and their tests."""
 
-from __future__ import annotations
-
 import copy
 import re
 import sys
