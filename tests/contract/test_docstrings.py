@@ -1,5 +1,7 @@
 """Public docstrings are complete: every parameter, the return value, an example."""
 
+from __future__ import annotations
+
 import doctest
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""The result of `test_segments`: JSON, HTML, rejection; whole prints are compared in golden/."""
+"""The result of `test_segments`: prints, JSON, HTML, rejection."""
 
 import json
 
@@ -32,6 +32,16 @@ def test_json_round_trip_keeps_the_result(result):
         result = ct.test_segments(p, 0 * Y + 1, segments=COLUMNS, depth=1, n_resamples=19, rng=1)
     assert '"inf"' in result.to_json()
     assert ct.SegmentsTest.from_dict(json.loads(result.to_json())) == result
+
+
+def test_prints_hold_both_statistics_and_long_definitions(result):
+    """Long definitions stand under the grid."""
+    text = str(result)
+    assert all(f"[{k}]: {row.definition}"[:70] in text for k, row in enumerate(result[:10], 1))
+    assert "site = 3" in str(ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, depth=1))
+    text = str(result.summary())
+    assert "ECCE/sigma" in text
+    assert f"[{len(result)}]" in text
 
 
 def test_definitions_are_escaped_in_html():
