@@ -15,7 +15,6 @@ import pytest
 from scipy import integrate, stats
 
 import caltest as ct
-from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as EVERY_TEST
 from caltest.nulls import REGISTRY as NULLS
 
@@ -85,10 +84,6 @@ def run(data, key, null, alternative, **options):
         )
 
 
-def label_vectors(n):
-    return np.indices((2,) * n).reshape(n, -1).T.astype(np.uint8)
-
-
 # ---- direction and statistic --------------------------------------------------------------------
 
 
@@ -117,26 +112,6 @@ def test_count_is_that_of_the_resamples(key, null, alternative):
     if told.count is not None:
         assert told.count == round(extreme * values.size)
     assert told.is_bound == (expected <= sides / (values.size + 1) + 1e-9)
-
-
-@pytest.mark.parametrize(("key", "null", "alternative"), [c for c in CASES if c[1] == "exact"])
-def test_count_is_that_of_all_label_vectors(key, null, alternative):
-    """Where there are few, they are enumerated: here they are too."""
-    data = data_of(7, seed=5)
-    try:
-        result = run(data, key, null, alternative)
-    except NotApplicable:
-        pytest.skip("not defined for seven rows")
-    assert "label vectors" in result.null_text
-    told, evidence = told_by(result), result.evidence
-    bound = evidence.measure.bind(evidence.seen)
-    labels = label_vectors(7)
-    probs = bound.label_probs
-    weight = np.prod(probs[np.arange(7), labels], axis=1)
-    values = bound.comparable(bound.values(labels))
-    observed = float(bound.comparable(np.array([result.statistic]))[0])
-    expected = share_of(values, weight, observed, told.alternative)
-    assert told.low - 1e-9 <= expected <= told.high + 1e-9
 
 
 @pytest.mark.cases(1, full=5)

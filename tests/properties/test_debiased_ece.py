@@ -1,6 +1,5 @@
 """The debiased ECE is the plug-in less an unbiased estimate of its bias."""
 
-import itertools
 import math
 
 import numpy as np
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caltest as ct
-from caltest.errors import NotApplicable
 from caltest.measures import debiased_ece
 
 
@@ -53,30 +51,3 @@ def test_debiased_ece_is_the_sum_of_its_definition(predictions, bins):
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
     root = debiased_ece(predictions, bins=bins, root=True)
     assert root == pytest.approx(math.sqrt(max(expected, 0.0)), rel=1e-6, abs=1e-6)
-
-
-@given(data(), st.integers(1, 12))
-def test_size_of_the_weights_does_not_matter(predictions, bins):
-    """They say how rows compare with each other."""
-    p = predictions
-    weight = np.ones(p.n) if p.sample_weight is None else p.sample_weight
-    tenfold = ct.Predictions(p.probs, p.labels, classes=p.classes, sample_weight=10 * weight)
-    expected = debiased_ece(p, bins=bins)
-    assert debiased_ece(tenfold, bins=bins) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("m", [2, 3])
-def test_debiased_ece_of_calibrated_predictions_has_mean_zero(m):
-    """Over all labels, weighted by their probability, where predictions of a bin are equal."""
-    row = np.arange(1, m + 1) / (m * (m + 1) / 2)
-    probs = np.tile(row, (5, 1))
-    labels = np.array(list(itertools.product(range(m), repeat=5)))
-    law = np.prod(row[labels], axis=1)
-    values = [debiased_ece(ct.Predictions(probs, y, classes=np.arange(m))) for y in labels]
-    assert law @ values == pytest.approx(0, abs=1e-14)
-
-
-def test_debiased_ece_needs_a_bin_with_two_rows():
-    """A variance cannot be had from one."""
-    with pytest.raises(NotApplicable, match=r"needs a bin with two observations.*use fewer bins"):
-        debiased_ece([0.1, 0.5, 0.9], [0, 1, 1], bins=3)

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from caltest import DegenerateDataWarning, Predictions
 from caltest.measures import (
     brier_score,
-    ece,
     ece_lower_bound,
     log_loss,
     overconfidence,
@@ -23,17 +21,6 @@ from caltest.measures import (
     underconfidence,
 )
 from caltest.testing import strategies
-
-
-@given(strategies.predictions())
-def test_brier_score_equals_scikit_learn(data):
-    """Halved for two classes, with weights too."""
-    m = data.m
-    probs = data.probs[:, 1] if m == 2 else data.probs
-    peer = brier_score_loss(
-        data.labels, probs, sample_weight=data.sample_weight, labels=list(range(m))
-    )
-    assert brier_score(data) == pytest.approx(peer, rel=1e-12, abs=1e-15)
 
 
 @given(strategies.predictions())
@@ -148,34 +135,6 @@ def test_confidence_is_a_mean_over_the_wrong_or_the_right_predictions(measure, d
     assert [w.category for w in caught] == ([] if rows.any() else [DegenerateDataWarning])
     expected = np.average(values[rows], weights=weight[rows]) if rows.any() else 0.0
     assert value == pytest.approx(expected, rel=1e-12)
-
-
-def plug_in_ece(data, bins, power):
-    """Return the confidence ECE_p over `bins` bins, with the mean confidence of each."""
-    top, confidence = data.probs.argmax(axis=1), data.probs.max(axis=1)
-    weight = np.ones(data.n) if data.sample_weight is None else data.sample_weight
-    cells = np.ceil(confidence * bins)
-    groups = [cells == cell for cell in np.unique(cells)]
-    share = np.array([weight[g].sum() for g in groups]) / weight.sum()
-    gap = [
-        abs(np.average(confidence[g] - (top == data.labels)[g], weights=weight[g])) for g in groups
-    ]
-    return max(gap) if power == np.inf else float((share @ np.array(gap) ** power) ** (1 / power))
-
-
-@given(strategies.predictions(), st.integers(1, 20), st.sampled_from([1.0, 1.5, 2.0, 5.0, np.inf]))
-def test_bound_is_below_every_ece(data, bins, power):
-    """|o(f) P(wrong) - u(f) P(right)| <= ECE_1 <= ECE_p <= ECE_inf."""
-    bound, first = ece_lower_bound(data), plug_in_ece(data, bins, 1.0)
-    assert bound <= first + 1e-12
-    assert first <= plug_in_ece(data, bins, power) + 1e-12
-    assert plug_in_ece(data, bins, power) <= plug_in_ece(data, bins, np.inf) + 1e-12
-
-
-@given(strategies.predictions(), st.integers(1, 20), st.sampled_from([1.0, 2.0, 5.0]))
-def test_bound_is_below_the_ece_of_caltest(data, bins, power):
-    """The same with `ece` under the confidence lens."""
-    assert ece_lower_bound(data) <= ece(data, lens="confidence", bins=bins, p=power) + 1e-12
 
 
 @given(strategies.predictions())

@@ -52,14 +52,6 @@ def test_smooth_ece_lies_between_mean_and_mean_absolute_residual(data):
     assert abs(r.sum()) - 1e-12 <= smooth_ece(data) <= np.abs(r).sum() + 1e-12
 
 
-@given(PREDICTIONS, st.floats(0.01, 1), st.floats(0.01, 1))
-def test_more_smoothing_is_never_larger(data, s, t):
-    """The kernels form a semigroup of averages, so the fixed point is the only one."""
-    small, large = sorted([s, t])
-    wide = smooth_ece(data, bandwidth=large, method="exact")
-    assert wide <= smooth_ece(data, bandwidth=small, method="exact") + 1e-7
-
-
 PROBS = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
 ROWS = st.lists(st.tuples(PROBS, st.integers(0, 1)), min_size=1, max_size=40)
 SPANS = st.floats(0.05, 1)

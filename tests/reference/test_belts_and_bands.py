@@ -8,11 +8,10 @@ import pytest
 
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures import calibration_belt_curve, confidence_band_curve, corp_miscalibration
+from caltest.measures import calibration_belt_curve, confidence_band_curve
 from caltest.measures.recalibration.belt import CalibrationBelt
 
 ICU = "icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"
-NIAMEY = "niamey_precip_2016 (../data/forecasts)"
 
 
 @pytest.fixture(scope="module")
@@ -53,21 +52,6 @@ def test_belt_statistic_of_pycaleva_and_probcal(beta40):
     assert limit.pvalue == pytest.approx(pvalue, rel=1e-10)
     assert limit.pvalue == pytest.approx(other, rel=1e-10)
     assert limit.parameters["degree"] == degree
-
-
-@pytest.mark.parametrize("name", ["Logistic", "EMOS", "ENS", "EPC"])
-def test_corp_of_niamey_forecasts(name, data_dir, stored):
-    table = pl.read_csv(data_dir / "forecasts" / "niamey_precip_2016.csv.gz")
-    value = corp_miscalibration(table[name].to_numpy(), table["obs"].to_numpy())
-    assert value == pytest.approx(stored[NIAMEY]["S,MCB,DSC"][name][1], rel=1e-11)
-
-
-@pytest.mark.parametrize("score", ["brier", "log-loss"])
-def test_corp_of_model_diagnostics(score, beta40):
-    key = {"brier": "CORP brier(mcb,dsc,unc,score)", "log-loss": "CORP logloss"}[score]
-    expected = beta40["values"][f"{key}|model-diagnostics"][0]
-    value = corp_miscalibration(beta40["p"], beta40["y"], score=score)
-    assert value == pytest.approx(expected, rel=1e-12)
 
 
 def test_band_of_icu_patients_is_that_of_calibrationband(icu, reference_dir):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from caltest.results import HTest, HTestTable
 
@@ -39,6 +40,15 @@ FIELDS = {
     "seed": 20,
     "null_distribution": np.linspace(-0.001, 0.002, 999),
 }
+
+
+@pytest.fixture(scope="session")
+def logits():
+    """Return those of four classes in 400 rows, and labels of a softer model."""
+    rng = np.random.default_rng(3)
+    Z = rng.normal(0, 2, (400, 4))
+    labels = (softmax(0.6 * Z, axis=1).cumsum(axis=1) < rng.uniform(size=(400, 1))).sum(axis=1)
+    return Z, labels.clip(0, 3)
 
 
 @pytest.fixture

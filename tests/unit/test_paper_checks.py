@@ -425,28 +425,6 @@ def test_true_ece_of_the_models_is_the_mean_distance(label):
     assert abs(distances.mean() - model.true_ece(m)) < 5 * error
 
 
-def test_boosting_with_one_stump_is_the_stump():
-    """The softmax of the centred log probabilities of one stump is its probabilities."""
-    from paper_checks.sklearn_021 import AdaBoostSammeR
-
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
-    boosted = AdaBoostSammeR(n_estimators=1, random_state=0).fit(X, y)
-    stump = boosted.estimators_[0].predict_proba(X)
-    assert boosted.predict_proba(X) == pytest.approx(stump, rel=1e-9)
-
-
-def test_boosting_with_many_stumps_learns_what_one_cannot():
-    """Three classes in three stripes of one feature need at least two cuts."""
-    from paper_checks.sklearn_021 import AdaBoostSammeR
-
-    X = np.random.default_rng(0).random((300, 2))
-    y = (3 * X[:, 0]).astype(int)
-    one, many = (AdaBoostSammeR(n_estimators=k, random_state=0).fit(X, y) for k in (1, 50))
-    assert np.mean(one.predict(X) == y) < 0.75
-    assert np.mean(many.predict(X) == y) > 0.95
-
-
 def test_binning_of_the_paper_smooths_frequencies():
     """Of two bins of equal width the values are (events + 1) / (observations + 2)."""
     from paper_checks.dirichlet_uci import PaperBinning

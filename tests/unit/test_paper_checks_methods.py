@@ -14,15 +14,6 @@ from paper_checks.adam import Adam
 from paper_checks.check import Setting
 
 
-@pytest.fixture(scope="module")
-def logits():
-    """Four classes, 400 rows, and labels of a softer model."""
-    rng = np.random.default_rng(3)
-    Z = rng.normal(0, 2, (400, 4))
-    labels = (softmax(0.6 * Z, axis=1).cumsum(axis=1) < rng.uniform(size=(400, 1))).sum(axis=1)
-    return Z, labels.clip(0, 3)
-
-
 @pytest.mark.parametrize(
     ("method", "kind"), [("MS-ODIR", "odir"), ("Dir-ODIR", "odir"), ("Dir-L2", "l2")]
 )

@@ -11,15 +11,6 @@ from paper_checks import gupta_tables, networks, spline_script, splines
 from paper_checks.check import Setting
 
 
-@pytest.fixture(scope="module")
-def logits():
-    """Four classes, 400 rows, and labels of a softer model."""
-    rng = np.random.default_rng(3)
-    Z = rng.normal(0, 2, (400, 4))
-    labels = (softmax(0.6 * Z, axis=1).cumsum(axis=1) < rng.uniform(size=(400, 1))).sum(axis=1)
-    return Z, labels.clip(0, 3)
-
-
 @pytest.mark.parametrize("middle", [False, True])
 def test_script_error_without_ties_is_near_the_spline_of_caltest(logits, middle):
     """The spline through every row and that through every step differ by about 1 / n."""

@@ -186,17 +186,3 @@ def test_parameters_keep_their_order():
     parameters = Parameters({"b": 1, "a": 2})
     assert list(parameters) == ["b", "a"]
     assert repr(parameters) == "Parameters({'b': 1, 'a': 2})"
-
-
-@pytest.mark.parametrize(
-    "broken",
-    ["x", None, [], {"schema": "caltest/htest/3"}, {"rows": 1}, {"rows": [{"pvalue": "x"}]}],
-)
-def test_broken_values_of_results_raise_an_error_of_caltest(make_test, broken):
-    """Values of any type may stand where others belong."""
-    for kind in (HTest, HTestTable):
-        with pytest.raises(InvalidInput, match=r"must (be|have)"):
-            kind.from_dict(broken)
-    values = make_test().to_dict()
-    with pytest.raises(InvalidInput, match=r"values\.statistic must be of the type number"):
-        HTest.from_dict(values | {"statistic": "<script>"})

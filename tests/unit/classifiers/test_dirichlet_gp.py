@@ -98,16 +98,6 @@ def test_random_inducing_points_are_rows():
     assert {tuple(point) for point in points} <= {tuple(row) for row in X}
 
 
-@at_the_end
-@cut_short
-def test_duplicate_rows_give_fewer_inducing_points():
-    rows = np.repeat(X[:10], 20, axis=0)
-    labels = np.repeat(Y[:10], 20)
-    for inducing in ("k-means", "random"):
-        model = DirichletGPClassifier(n_inducing=50, inducing=inducing, max_iter=1, random_state=0)
-        assert len(model.fit(rows, labels).inducing_points_) == 10
-
-
 def test_length_scale_of_a_feature_without_information_is_the_longest():
     rng = np.random.default_rng(0)
     features = np.column_stack([X, rng.normal(scale=X.std(), size=len(X))])

@@ -1,6 +1,5 @@
 """`caltest compare FILE`: calibrators, models, formats, what has no effect."""
 
-import io
 import json
 import re
 
@@ -53,10 +52,9 @@ def test_models_are_those_of_python(caltest, models_csv):
     assert caltest("compare", models_csv, *QUICK, *arguments) == (0, str(expected), "")
 
 
-def test_models_may_come_from_standard_input(caltest, models_csv, monkeypatch):
+def test_models_may_come_from_standard_input(caltest, models_csv, stdin):
     """The stream is read once for all models."""
-    content = models_csv.read_bytes()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    stdin(models_csv.read_bytes())
     finished = caltest("compare", "-", *QUICK, "--models", "good_", "--models", "sharp_")
     assert finished.status == 0
     assert "good" in finished.out

@@ -1,7 +1,5 @@
 """Forecasts: how they are read, what lenses leave of them, and their tests."""
 
-from __future__ import annotations
-
 import copy
 import re
 import sys
@@ -96,21 +94,6 @@ class TestForecasts:
         assert quantiles.kind == "2 quantiles"
         result = ct.test_calibration(frame, label="y", quantiles="q_", test="pit-ks", rng=1)
         assert result.pvalue == ct.test_calibration(quantiles, test="pit-ks", rng=1).pvalue
-
-    @pytest.mark.parametrize(
-        ("given", "words"),
-        [
-            ({"mean": [0.0, 0.0], "scale": [1.0, 0.0]}, "scale must be positive"),
-            ({"mean": [0.0, 0.0, 0.0], "scale": 1.0}, "row"),
-            ({"mean": [0.0, 0.0]}, "scale"),
-            ({"quantiles": [[0, 1], [1, 0]], "levels": [0.1, 0.9]}, "must not cross"),
-            ({"members": [[0, 1], [1, np.nan]]}, "as many"),
-            ({}, "one form"),
-        ],
-    )
-    def test_errors(self, given, words):
-        with pytest.raises(InvalidInput, match=words):
-            ct.Forecasts([0.0, 1.0], **given)
 
     def test_columns_that_are_not_there_are_named(self):
         frame = pd.DataFrame({"y": [0.0, 1.0]})

@@ -49,7 +49,8 @@ def test_key_stands_for_an_estimator(key, options, estimator, predictions):
     """The estimate is that of the measure with the options of the key and of the call."""
     result = calibration_test(None, predictions, test=key, n_resamples=19, rng=0, **options)
     assert result.test == key
-    assert result.estimate == pytest.approx(skce(predictions, **estimator), rel=1e-12)
+    expected = pytest.approx(skce(predictions, **estimator), rel=1e-12)
+    assert result.statistic == result.estimate == expected
 
 
 # ---- le cessie -----------------------------------------------------------------------------------

@@ -40,18 +40,6 @@ def test_rule_gives_none_where_no_distance_is_positive(rule, size):
     assert bandwidth_by_rule(rule, np.zeros(size))[0] is None
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    ("metric", "scipy", "unit"), [("tv", "cityblock", 0.5), ("euclidean",) * 2 + (1,)]
-)
-@pytest.mark.parametrize("m", [2, 3])
-def test_bandwidth_is_taken_over_pairs_of_different_rows(rule, metric, scipy, unit, m):
-    """The zeros of the diagonal do not count."""
-    probs = np.random.default_rng(0).dirichlet(np.ones(m), 41)
-    expected = RULES[rule](unit * pdist(probs, scipy))
-    assert fitted(probs, rule, metric).bandwidth == pytest.approx(expected, rel=1e-12)
-
-
 def test_sampled_pairs_are_of_different_rows():
     """All pairs i != j are equally likely, and every call gives the same."""
     left, right = sampled_pairs(3)

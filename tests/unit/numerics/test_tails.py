@@ -78,11 +78,6 @@ def test_tail_that_underflows_is_the_smallest_positive_number(sf, x):
     assert sf(x) == math.ulp(0.0)
 
 
-def test_range_sf_is_above_modulus_sf():
-    x = np.linspace(0.1, 10, 100)
-    assert all(range_sf(value) >= modulus_sf(value) for value in x)
-
-
 @pytest.mark.full
 def test_tails_agree_with_simulated_brownian_motion():
     """Walks of 2,000 steps; their discreteness shifts the quantile by about 0.6 of a step."""

@@ -245,13 +245,6 @@ def test_truncated_gzip_is_no_valid_file(tmp_path):
         Predictions.read(path, label="y")
 
 
-def test_pickle_in_an_npz_file_is_not_run(tmp_path):
-    path = tmp_path / "rows.npz"
-    np.savez(path, y=np.array([{"a": 1}], dtype=object), probs=np.array([[0.5, 0.5]]))
-    with pytest.raises(InvalidInput, match="allow_pickle"):
-        Predictions.read(path, label="y")
-
-
 @pytest.mark.cases(2, full=12)
 @pytest.mark.parametrize("name", ["q[1]", "star*", "w?", "~/h", "d[1]/x"])
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "feather", "jsonl", "npz"])

@@ -59,13 +59,6 @@ def test_save_takes_the_format_of_the_suffix(page, tmp_path, suffix, start):
 
 
 @pytest.mark.full
-def test_verdict_words_need_a_level(page, plain):
-    """Without a level there is no verdict in any format."""
-    assert "rejected" in page.to_markdown()
-    assert "rejected" not in plain.to_markdown()
-
-
-@pytest.mark.full
 def test_test_without_meaning_is_left_out_and_said(make, three_classes):
     """A test and a lens that do not go together cost a remark, not the report."""
     made = make(three_classes, test=["skce", "ks"], lens=["strong", "confidence"])

@@ -45,11 +45,6 @@ def test_interval_of_rare_pairs_is_that_of_all_pairs():
     assert interval.low <= pairs.low
 
 
-def test_statistic_has_no_interval():
-    with pytest.raises(NotApplicable, match=r"grows with n .* use test='debiased-ece'"):
-        judged(test="hosmer-lemeshow").confidence_interval()
-
-
 @pytest.mark.parametrize("key", ["skce", "ece", "log-loss", "smooth-ece"])
 def test_higher_level_gives_a_wider_interval(key):
     """With the seed of the test both use the same resamples."""

@@ -65,18 +65,6 @@ def test_witness_names_the_planted_confusion():
     assert ("cat", "over-predicted", True, False) in found
 
 
-@pytest.mark.parametrize("bins", [1, 4])
-@pytest.mark.parametrize("m", [2, 3])
-def test_regions_divide_the_unbiased_skce(m, bins):
-    """Every row is in a region of each class."""
-    data = ct.datasets.generative_model("M2", n=80, m=m, rng=1)
-    witness = judged(data).witness()
-    regions = witness.regions(bins)
-    assert sum(r.contribution for r in regions) == pytest.approx(witness.skce, rel=1e-10)
-    assert witness.skce == pytest.approx(judged(data).estimate, rel=1e-9)
-    assert sum(r.n for r in regions) == 80 * (1 if m == 2 else 3)
-
-
 def test_curve_is_the_witness_on_a_grid():
     """For the confidence it shows the range in which the model is too sure."""
     data = ct.datasets.generative_model("M2", n=200, m=5, rng=1)

@@ -208,8 +208,3 @@ def test_rare_values_are_put_together():
     assert kept.conditions == ("x = a", "x = b", "")
     assert kept.codes.tolist() == [0, 0, 0, 1, 1, 2]
     assert without_rare(column_of(list("aaa"), 3, "x", bins=5), 2) is None
-
-
-def test_wrong_length_is_an_error():
-    with pytest.raises(InvalidInput, match="column 'x' must have one entry per row"):
-        column_of([1, 2], 3, "x", bins=5)

@@ -1,7 +1,5 @@
 """Predicted risks by a horizon with right-censored times, beside brute force."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 

@@ -1,4 +1,4 @@
-"""Ordinal scaling beside SciPy, statsmodels, and the map of the classes in reverse."""
+"""Ordinal scaling beside SciPy and statsmodels."""
 
 import warnings
 
@@ -48,13 +48,6 @@ def test_fit_is_the_maximum_of_the_likelihood(data):
     step = 1e-5
     slopes = [(loss(theta + step * e) - loss(theta - step * e)) / (2 * step) for e in np.eye(4)]
     np.testing.assert_allclose(slopes, 0, atol=1e-8)
-
-
-def test_classes_in_reverse_have_the_same_map(data):
-    p, y, weight = data
-    found = OrdinalScaling().fit(p, y, sample_weight=weight).predict_proba(p)
-    other = OrdinalScaling().fit(p[:, ::-1], 3 - y, sample_weight=weight)
-    np.testing.assert_allclose(other.predict_proba(p[:, ::-1])[:, ::-1], found, atol=1e-10)
 
 
 def test_proportional_odds_have_the_map_of_statsmodels():

@@ -33,9 +33,3 @@ def test_minimum_meets_the_conditions(seed, K, rows):
     gradient = G @ y - c
     distance = nnls(active.T, gradient)[1] if len(active) else np.linalg.norm(gradient)
     assert distance <= 1e-6 * (1 + np.abs(gradient).max())
-
-
-def test_minimum_without_broken_constraints_is_free():
-    G, c, A, _ = problem(0, 4, 6)
-    free = np.linalg.solve(G, c)
-    np.testing.assert_allclose(quadratic_minimum(G, c, A, A @ free - 1), free, atol=1e-12)

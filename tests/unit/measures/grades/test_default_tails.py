@@ -7,7 +7,6 @@ import pytest
 from scipy import integrate, stats
 
 from caltest.measures.grades.grade import (
-    Jeffreys,
     binomial_tails,
     certain_tails,
     factor_limit_tails,
@@ -28,14 +27,6 @@ def factor_tail(d, n, pd, correlation):
         return stats.norm.pdf(z) * stats.binom.sf(d - 1, n, stats.norm.cdf(x))
 
     return integrate.quad(integrand, -12, 12, limit=2000, epsabs=1e-15, epsrel=1e-12)[0]
-
-
-@pytest.mark.parametrize(("d", "n", "pd"), GRADES)
-def test_jeffreys_tails_are_those_of_a_beta_law(d, n, pd):
-    """Of Beta(d + 1/2, n - d + 1/2)."""
-    posterior = stats.beta(d + 0.5, n - d + 0.5)
-    expected = posterior.cdf(pd), posterior.sf(pd)
-    assert Jeffreys().tails(d, n, pd) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.cases(1)

@@ -7,7 +7,6 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import smooth_ece
 from caltest.measures.smooth.smooth_ece import SMALLEST_BANDWIDTH, SmoothECE
-from caltest.numerics.labels import resample_keys
 
 
 @pytest.mark.parametrize("n", [100, 10_000, 100_000])
@@ -67,15 +66,6 @@ def test_bandwidth_may_be_small_or_large(bandwidth):
 def test_bandwidth_that_is_not_resolved_is_refused():
     with pytest.raises(NotApplicable, match=r"no bandwidth below 3.1e-05"):
         smooth_ece([0.5], [1], bandwidth=1e-6)
-
-
-def test_values_of_redrawn_labels_are_those_of_new_predictions():
-    """What the exact null compares is the measure itself."""
-    data = generative_model("M1", n=50, m=2, rng=0)
-    bound = SmoothECE(method="exact").bind(data)
-    labels = bound.redraw(resample_keys(0, 4))
-    expected = [smooth_ece(bound.units.mean, row, method="exact") for row in labels]
-    np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
 
 
 def test_root_at_a_node_of_the_grid_is_a_kink():
