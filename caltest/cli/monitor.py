@@ -49,7 +49,7 @@ class WatchedFile(RowsFile):
         raw = self.chosen(self.ids, self.probs, by)
         probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
         named = raw["classes"] if probs.ndim == 2 else None
-        columns = ",".join(map(str, named)) if isinstance(named, list) else None
+        columns = ",".join(f'"{x}"' for x in named) if isinstance(named, list) else None
         classes = options.parse_classes(self.classes or columns)
         if known and classes and [str(name) for name in known] != [str(name) for name in classes]:
             from caltest.monitoring.waiting import other_classes

@@ -57,7 +57,8 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
         )
         sentences.append(("note", text))
     if monitor.n_waiting:
-        wait = "waits for its outcome" if monitor.n_waiting == 1 else "wait for their outcomes"
+        some = "wait for their outcomes, or for those of rows before"
+        wait = "waits for its outcome" if monitor.n_waiting == 1 else some
         sentences.append(("note", f"{rows_in_words(monitor.n_waiting)} {wait}."))
     if not alarm:
         return tuple(sentences)

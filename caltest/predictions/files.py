@@ -511,11 +511,13 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
         for line, fields in records:
             if len(fields) > len(header):
                 rule = "each line of the file must have as many fields as its header"
-                got = f"{len(fields)} for {len(header)} at line {line}"
+                got = f"{len(fields)} for {len(header)} at line {line} of {opened.name!r}"
                 remedy = f"correct that line; quote fields that hold {opened.sep!r}"
                 raise invalid(rule, got, remedy) from error
         frame = _csv(opened, infer_schema_length=None)
     frame = _named_once(frame.rename(str.strip))
+    if not frame.height:
+        return frame.cast(pl.Null)  # of which the other files of a folder tell the types
     texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
     return frame.with_columns(map(_number, texts))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,12 +48,22 @@ def is_table(data: object) -> bool:
     return hasattr(type(data), "columns")  # not of the data: polars warns when a lazy one is asked
 
 
+def wrapped(native: object, **options: Any) -> Any:
+    """Wrap a table with narwhals; what is none stays."""
+    import narwhals as nw
+
+    with warnings.catch_warnings():
+        # narwhals says where its reader of Dask will move to, which is no matter to the caller
+        warnings.filterwarnings("ignore", "Dask support", FutureWarning)
+        return nw.from_native(native, pass_through=True, **options)
+
+
 def as_frame(df: object) -> Any:
     """Wrap a pandas, polars or Arrow table with narwhals; a lazy one is computed."""
     import narwhals as nw
 
     try:
-        frame: Any = nw.from_native(df, pass_through=True)
+        frame: Any = wrapped(df)
     except nw.exceptions.DuplicateError as error:
         got = " ".join(str(error).partition("got:")[2].split()) or "one twice"
         raise invalid("df must name each column once", got, "rename them") from error
@@ -71,7 +82,7 @@ def _wrapped(given: Sequence[object]) -> Iterator[Any]:
 
     for one in given:
         with suppress(nw.exceptions.DuplicateError):
-            yield nw.from_native(one, pass_through=True, allow_series=True)
+            yield wrapped(one, allow_series=True)
 
 
 def library_of(*given: object) -> str:
@@ -121,8 +132,13 @@ def table_of_frame(df: object) -> ColumnTable:
         values = frame.get_column(names[name])
         if values.dtype in (nw.Int128, nw.UInt128):  # of Int64 and UInt64 together
             return np.asarray(values.to_list())
-        decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
-        return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
+        if values.dtype == nw.Decimal:  # of a database; as an array Python's own numbers
+            values = values.cast(nw.Float64)
+        if frame.implementation.is_pyarrow():
+            return checks.as_array(values.to_native(), name)
+        if frame.implementation.is_polars() and values.dtype in (nw.Categorical, nw.Enum):
+            values = values.cast(nw.String)  # which takes half the time
+        return np.asarray(values.to_numpy())
 
     return ColumnTable(list(names), column, place_of(df), library_of(df))
 

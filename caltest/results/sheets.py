@@ -248,7 +248,8 @@ def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
         sizes = np.quantile(table.row_counts, (0, 0.5, 1))
         least, middle, most = (f"{value:,.0f}" for value in sizes)
         of = " x ".join(table.by or ("group",))
-        each = f"{least} to {most} rows, median {middle}" if least != most else f"{most} rows each"
+        each = f"{most} row{'s' * (most != '1')} each"
+        each = f"{least} to {most} rows, median {middle}" if least != most else each
         facts.append((noun, f"{count:,} of {of}, {each}"))
         why = {"joint": " whose redrawn statistics are kept"}
         if not table.tests:

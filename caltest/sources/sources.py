@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, first_line, invalid, shown
 from caltest.predictions import files, options
 from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
+from caltest.predictions.tables import wrapped
 from caltest.sources.cells import NEVER
 from caltest.sources.columns import Columns, column, read_columns
 from caltest.sources.query import WRONG_LABEL, Counting, collected
@@ -194,13 +194,10 @@ def source_of(data: object, **how: Unpack[options.FileOptions]) -> Source | None
 
 
 def _frame(data: object) -> Any:
-    with warnings.catch_warnings():
-        # narwhals says where its reader of Dask will move to, which is no matter to the caller
-        warnings.filterwarnings("ignore", "Dask support", FutureWarning)
-        try:
-            frame: Any = nw.from_native(data, pass_through=True)
-        except nw.exceptions.DuplicateError:
-            return None  # the reader of rows has the words for it
+    try:
+        frame = wrapped(data)
+    except nw.exceptions.DuplicateError:
+        return None  # the reader of rows has the words for it
     if isinstance(frame, nw.DataFrame):
         for name, dtype in frame.schema.items():
             if dtype == nw.Object:  # decimals of a database, in pandas
@@ -281,12 +278,16 @@ class Reader:
         self._waiting: Iterator[SourcePart] = self._parts()
 
     def first(self) -> SourcePart:
-        """Return the first part that can be read; it waits with the others to be counted."""
-        first = next(self._waiting, None)
-        if first is None:
+        """Return the first part that can be read, and has types; all wait to be counted."""
+        seen: list[SourcePart] = []
+        for part in self._waiting:
+            seen.append(part)
+            if {*part.open().collect_schema().dtypes()} != {nw.Unknown}:
+                break
+        if not seen:
             raise self.nothing()
-        self._waiting = chain([first], self._waiting)
-        return first
+        self._waiting = chain(seen, self._waiting)
+        return seen[-1]
 
     def needs(self, frame: Any, names: Sequence[str]) -> None:
         """Take some columns of the first part, which others must have too."""

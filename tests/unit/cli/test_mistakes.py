@@ -187,6 +187,8 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
     ("python", "words"),
     [
         ("pass classes=['a', 'b'] now", "pass --classes a,b now"),
+        ("pass classes=['a, b', 'c'] if", """pass --classes '"a, b",c' if"""),
+        ("pass classes=[0, 1] if", "pass --classes 0,1 if"),
         ("pass classes=[...], the names", "pass --classes NAMES, the names"),
         ("pass classes=range(1, 4) if", "pass --classes 1,2,3 if"),
         ("pass classes=range(1, 101) if", "pass --classes 1,2,...,100 if"),
@@ -206,6 +208,7 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
         ("got mean= and members=; pass", "got --mean and --members; pass"),
         ("cluster= needs the rows", "--cluster needs the rows"),
         ("leave out segments=", "leave out --segments"),
+        ("test_calibration takes it as segments=", "caltest test takes it as --segments"),
         ("probs must lie in [0, 1]", "probs must lie in [0, 1]"),
     ],
 )

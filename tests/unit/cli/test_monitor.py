@@ -243,7 +243,11 @@ def test_outcomes_come_later_in_a_file_of_their_own(caltest, refused, tmp_path):
 
 def test_rows_that_wait_have_classes_and_groups(caltest, refused, tmp_path):
     """Classes are named by the columns, or by --classes; groups by --by."""
-    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    state, file = tmp_path / "commas.json", tmp_path / "day.csv"
+    file.write_text('id,"p_no, never",p_yes\n7,0.25,0.75\n')
+    assert caltest("monitor", state, file, "--ids", "id", "--probs", "p_").status == 0
+    assert package.Monitor.from_json(state.read_text()).classes == ("no, never", "yes")
+    state = tmp_path / "state.json"
     asked = ("monitor", state, file, "--ids", "id")
     file.write_text("id,ward,p_cat,p_dog\n7,n,0.25,0.75\n8,s,0.625,0.375\n")
     assert caltest(*asked, "--probs", "p_", "--by", "ward").status == 0

@@ -296,6 +296,24 @@ def test_file_that_is_named_twice_is_refused(parts):
 
 
 @pytest.mark.parametrize("engine", ["cells", "rows"])
+@pytest.mark.parametrize("empty", ["a.csv", "c.csv"])
+def test_text_file_without_rows_has_no_other_types(tmp_path, engine, empty):
+    """A header alone, of an hour in which nothing happened; a line that is too long is named."""
+    (tmp_path / empty).write_text("y,p\n")
+    (tmp_path / "b.csv").write_text("y,p\n0,0.1\n1,0.9\n")
+    assert run(tmp_path, engine=engine).n == 2
+    (tmp_path / "b.csv").write_text("y,p\n0,0,1\n1,0.9\n")
+    with pytest.raises(InvalidInput, match=r"got 3 for 2 at line 2 of 'b\.csv'"):
+        run(tmp_path, engine=engine)
+
+
+def test_label_that_is_no_number_is_missing():
+    """A NaN is no other class, which could be named."""
+    with pytest.raises(InvalidInput, match="no label that is missing; got 1 in data frame; corr"):
+        run(pl.DataFrame({"y": [0.0, 1.0, np.nan], "p": [0.1, 0.9, 0.5]}))
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
 def test_decimals_of_a_database_are_numbers(engine):
     """Labels and predictions; the same answer from rows as from cells."""
     rng = np.random.default_rng(1)
@@ -347,8 +365,9 @@ def test_groups_that_are_dates_have_the_same_names(unit):
         assert [str(row.group) for row in cells] == [str(row.group) for row in rows]
         assert [row.n for row in cells] == [row.n for row in rows]
     missing = frame.with_columns(d=pl.when(pl.col("g") == 1).then(pl.col("d")))
-    with pytest.raises(InvalidInput, match="must not be missing"):
-        run(missing, by="d", engine="rows")
+    for one in (missing, missing.to_pandas()):
+        with pytest.raises(InvalidInput, match="must not be missing"):
+            run(one, by="d", engine="rows")
 
 
 def test_chunk_that_is_no_frame_is_refused():
