@@ -388,6 +388,8 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
     decimal = how.get("decimal") or "."
     check_choice(decimal, (".", ","), "decimal")
     if opened.kind in TYPELESS:
+        if b"\r" in (head := _head(source)) and b"\n" not in head:  # as of old Macintoshes
+            source = io.BytesIO(_content(source).replace(b"\r", b"\n"))
         head = _head(source)
         lines = head.decode(errors="replace").splitlines(keepends=True)
         lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]

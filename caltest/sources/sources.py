@@ -237,8 +237,10 @@ def _scan(path: Path, columns: Mapping[str, object], how: options.FileOptions) -
 
 
 def _chunks(chunks: Iterator[Any]) -> Iterator[SourcePart]:
+    import polars as pl
+
     for number, chunk in enumerate(chunks, start=1):
-        frame = _frame(chunk)
+        frame = _frame(pl.DataFrame(chunk) if hasattr(chunk, "__arrow_c_array__") else chunk)
         if frame is None:
             rule = "an iterator must give data frames or lazy frames"
             raise invalid(rule, f"{shown(chunk)} as number {number}", "wrap each chunk in one")

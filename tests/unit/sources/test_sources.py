@@ -352,6 +352,15 @@ def test_no_row_is_an_error(options):
         run(wrong, on_error="skip", **options)
 
 
+@pytest.mark.parametrize("engine", ["cells", "rows"])
+def test_batches_of_arrow_are_chunks(parts, engine):
+    """As Parquet files and databases hand them out."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = parts / "day=0" / "part-0.parquet"
+    found = run(pq.ParquetFile(path).iter_batches(batch_size=90), engine=engine)
+    assert (found.n, found.statistic) == (500, run(path, engine=engine).statistic)
+
+
 @pytest.mark.parametrize("unit", [pl.Date, pl.Datetime("us"), pl.Datetime("ms")])
 def test_groups_that_are_dates_have_the_same_names(unit):
     """By cells and by rows, alone and crossed; a missing one is named."""
