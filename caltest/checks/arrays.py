@@ -283,7 +283,7 @@ def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
         names = sorted(set(values.tolist()))
         if len(names) != m:
             rule = f"classes must be given where {name} do not show each class"
-            got = f"{len(names)} distinct labels for {m} columns"
+            got = f"{len(names)} distinct labels, {listing(names)}, for {m} columns"
             raise invalid(rule, got, "pass classes=[...], the names of the columns in their order")
     return read_only(np.array(names))
 

@@ -286,7 +286,7 @@ class Reader:
             seen.append(part)
             if {*part.open().collect_schema().dtypes()} != {nw.Unknown}:
                 break
-        if not seen:
+        else:
             raise self.nothing()
         self._waiting = chain(seen, self._waiting)
         return seen[-1]

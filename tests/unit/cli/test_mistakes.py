@@ -181,6 +181,10 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
     """A folder, and a file that is not there."""
     (tmp_path / "folder").mkdir()
     assert "FILE must name a file" in refused("test", tmp_path / place, "--label", "y")
+    (tmp_path / "rows.parquet").write_text("none")
+    for engine in ("cells", "rows"):
+        words = refused("test", tmp_path / "rows.parquet", "--label", "y", "--engine", engine)
+        assert "rows.parquet" in words
 
 
 @pytest.mark.parametrize(
