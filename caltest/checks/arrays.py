@@ -101,7 +101,7 @@ def _as_it_is_read(text: str) -> str:
 
 def _is_numeral(item: object) -> bool:
     try:
-        return not math.isnan(float(str(item)))
+        return "_" not in str(item) and not math.isnan(float(str(item)))  # 1_000, to Python
     except ValueError:
         return False
 

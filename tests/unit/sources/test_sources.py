@@ -302,7 +302,7 @@ def test_text_file_without_rows_has_no_other_types(tmp_path, engine, empty):
     (tmp_path / empty).write_text("y,p\n")
     (tmp_path / "b.csv").write_text("y,p\n0,0.1\n1,0.9\n")
     assert run(tmp_path, engine=engine).n == 2
-    with pytest.raises(InvalidInput, match="must have a part that|must have at least one row"):
+    with pytest.raises(InvalidInput, match=r"must have (a part that|at least one row)"):
         run(tmp_path / empty, engine=engine)
     (tmp_path / "b.csv").write_text("y,p\n0,0,1\n1,0.9\n")
     with pytest.raises(InvalidInput, match=r"got 3 for 2 at line 2 of 'b\.csv'"):
