@@ -97,6 +97,8 @@ def monitor(
     """
     form = choose_format(out.form, out.output, file=file.file, formats=OF_VERDICTS)
     check_target(state, "STATE", inputs=(file.file,))
+    if str(state) == "-" or (state.exists() and not state.is_file()):
+        raise invalid("STATE must be a plain file", repr(str(state)), "write elsewhere")
     if out.output is not None and out.output.resolve() == state.resolve():
         raise invalid("--output must not be STATE", repr(str(state)), "write elsewhere")
     from caltest.monitoring import Monitor

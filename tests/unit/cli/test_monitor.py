@@ -1,6 +1,7 @@
 """`caltest monitor STATE FILE`: a state that goes on, decisions, and errors that leave it alone."""
 
 import json
+import os
 
 import jsonschema
 import numpy as np
@@ -208,6 +209,12 @@ def raiser(error):
             raise error
 
     return echo
+
+
+def test_the_state_is_a_plain_file(refused, days):
+    """It is read and replaced, which no pipe can be, nor what - stands for."""
+    for state in ("-", os.devnull):
+        assert "STATE must be a plain file" in refused("monitor", state, days[0], *ASKED)
 
 
 def test_the_output_is_not_the_state(refused, days, tmp_path):
