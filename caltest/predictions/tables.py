@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -417,9 +418,22 @@ def columns_named(table: ColumnTable, values: object) -> list[str]:
 
 
 def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
-    """Name each row by its values in several columns, "north, 2020"."""
+    """Name each row by its values in several columns."""
     values = [checks.group_values(table.column(name), name).tolist() for name in columns]
-    return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
+    rows = list(zip(*values, strict=True))
+    names = crossed_names(keys := list(set(rows)))
+    named = dict(zip(keys, names, strict=True))
+    return np.array([named[row] for row in rows])
+
+
+def crossed_names(keys: Sequence[tuple[Any, ...]]) -> list[str]:
+    """Name groups by their values in several columns, "north, 2020", each in another way."""
+    names = [", ".join(map(str, key)) for key in keys]
+    name, count = Counter(names).most_common(1)[0] if names else ("", 1)
+    if count > 1:
+        rule = "groups of several columns must have names that differ"
+        raise invalid(rule, f"{name!r} twice", "take the commas out of their values")
+    return names
 
 
 def groups_of(table: ColumnTable, values: object, name: str) -> object:

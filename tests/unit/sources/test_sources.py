@@ -355,6 +355,15 @@ def test_no_row_is_an_error(options):
 
 
 @pytest.mark.parametrize("engine", ["cells", "rows"])
+def test_crossed_groups_of_one_name_are_not_one_group(engine):
+    """By rows they would be pooled, by cells one of them lost."""
+    frame = pl.DataFrame({"y": [0, 1] * 2, "p": [0.4] * 4, "g": ["a, b", "a"] * 2})
+    frame = frame.with_columns(h=pl.Series(["c", "b, c"] * 2))
+    with pytest.raises(InvalidInput, match="must have names that differ; got 'a, b, c' twice"):
+        run(frame, by=["g", "h"], engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
 def test_batches_of_arrow_are_chunks(parts, engine):
     """As Parquet files and databases hand them out."""
     pq = pytest.importorskip("pyarrow.parquet")
