@@ -421,8 +421,7 @@ def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
     """Name each row by its values in several columns."""
     values = [checks.group_values(table.column(name), name).tolist() for name in columns]
     rows = list(zip(*values, strict=True))
-    names = crossed_names(keys := list(set(rows)))
-    named = dict(zip(keys, names, strict=True))
+    named = dict(zip(keys := list(set(rows)), crossed_names(keys), strict=True))
     return np.array([named[row] for row in rows])
 
 
