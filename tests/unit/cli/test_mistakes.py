@@ -37,7 +37,7 @@ def run_on(caltest, tmp_path, content, *words):
         ('y,p_a,p_b\na,"1,234",0.3\n', "got '1,234' at line 2; write 1234, without commas"),
         (
             'y,p_a,p_b\na,0.5,0.5\n\n"a\nb",0.5,0.5\na,0.5,0.5,7\n',
-            "as many fields as its header; got 4 for 3 at line 6; correct that line",
+            "as many fields as its header; got 4 for 3 at line 6 of 'mistake.csv'; correct",
         ),
         ("y,p_a,p_b\na,0.5,0.5\n\na,NA,1\n", "probs must not be missing; got nan at line 4"),
         ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; correct the file"),
