@@ -10,9 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from caltest.checks import check_choice, check_not_label, check_once, check_unused
+from caltest.checks import check_choice, check_not_label, check_once, check_unused, group_values
 from caltest.checks.arrays import as_array, check_column, is_missing
-from caltest.checks.options import group_values
 from caltest.checks.suspicions import suspect_index
 from caltest.errors import invalid, shown
 from caltest.numerics.bins import quantile_cuts
