@@ -182,8 +182,8 @@ def looked_at(groups: AnyArray) -> AnyArray:
         return groups
     if 2 * (count := np.unique(groups).size) > groups.size:
         suspect(
-            f"groups have {count} values in {groups.size} rows, like a measured number: bin it; "
-            "test_calibration takes it as segments="
+            f"groups have {count} values in {groups.size} rows, like a measured number: bin it, or "
+            "test its segments"
         )
     return groups
 

@@ -131,7 +131,6 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
     r"; call sample_size once for each$": "; run it once for each",
-    r"\btest_calibration takes": "caltest test takes",
     r"^(the truth must be stated once: )(.*)": lambda words: (
         words[1] + re.sub(r"\btruth\b", "--map", re.sub(rf"\b({TRUTHS})\b", r"--\1", words[2]))
     ),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
@@ -221,10 +221,11 @@ def _of_files(
     # day=1/part-0.parquet, day=2/part-0.parquet
     shared = len({path.name for path in paths}) < len(paths)
     above = Path(os.path.commonpath([path.parent for path in paths]))
+    held: Any = cache if len(paths) == 1 else partial  # a text is read once, and several in turn
     parts = [
         SourcePart(
             str(path.relative_to(above)) if shared else path.name,
-            partial(_scan, path, columns, how),
+            held(partial(_scan, path, columns, how)),
             partial(files.place, path, how),
         )
         for path, columns in files.parts_of(above if given is None else given, paths)

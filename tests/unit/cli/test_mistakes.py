@@ -212,7 +212,6 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
         ("got mean= and members=; pass", "got --mean and --members; pass"),
         ("cluster= needs the rows", "--cluster needs the rows"),
         ("leave out segments=", "leave out --segments"),
-        ("test_calibration takes it as segments=", "caltest test takes it as --segments"),
         ("probs must lie in [0, 1]", "probs must lie in [0, 1]"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from caltest import InvalidInput, NotApplicable, report
 from caltest import test_calibration as calibration_test
+from caltest.predictions import files
 from caltest.sources import sources
 from caltest.sources.query import batches, has_batches
 
@@ -307,6 +308,15 @@ def test_text_file_without_rows_has_no_other_types(tmp_path, engine, empty):
     (tmp_path / "b.csv").write_text("y,p\n0,0,1\n1,0.9\n")
     with pytest.raises(InvalidInput, match=r"got 3 for 2 at line 2 of 'b\.csv'"):
         run(tmp_path, engine=engine)
+
+
+def test_text_is_read_once(tmp_path, monkeypatch):
+    """Where it is the only file, and its rows are counted in cells."""
+    (tmp_path / "b.csv").write_text("y,p\nno,0.1\nyes,0.9\n")
+    read, seen = files.raw_table, []
+    monkeypatch.setattr(files, "raw_table", lambda *a, **k: seen.append(a) or read(*a, **k))
+    assert run(tmp_path / "b.csv").n == 2
+    assert len(seen) == 1
 
 
 def test_label_that_is_no_number_is_missing():
