@@ -36,6 +36,8 @@ def as_array(values: object, name: str) -> AnyArray:
     if type(values).__module__.startswith("scipy.sparse"):
         got = f"a sparse {type(values).__name__}"
         raise invalid(f"{name} must be a dense array", got, "pass .toarray()")
+    if type(values).__name__ == "ChunkedArray":  # of Arrow: in one, a missing word stays missing
+        values = values.combine_chunks()  # type: ignore[attr-defined]
     if isinstance(values, (list, tuple)) and any(isinstance(value, str) for value in values):
         return np.array(values, dtype=object)  # as text, NumPy would turn 1 into '1'
     if isinstance(values, Mapping) and hasattr(values, "logits"):  # of transformers
@@ -67,6 +69,8 @@ def as_numbers(values: object, name: str) -> AnyArray:
     array = as_array(values, name)
     if array.dtype.kind in "biuf":
         return array
+    if array.ndim == 1 and isinstance(next(iter(array), None), NAMED):  # a list in each row
+        return as_numbers(array.tolist(), name)
     if array.dtype.kind in "mM":  # as objects some become whole numbers of nanoseconds
         raise invalid(f"{name} must be numbers", f"dtype {array.dtype}", "count days, for example")
     items = array.astype(object)
@@ -97,7 +101,7 @@ def _as_it_is_read(text: str) -> str:
 
 def _is_numeral(item: object) -> bool:
     try:
-        return not math.isnan(float(str(item)))
+        return "_" not in str(item) and not math.isnan(float(str(item)))  # 1_000, to Python
     except ValueError:
         return False
 
@@ -232,13 +236,15 @@ def label_values(values: object, name: str) -> AnyArray:
     if array.dtype.kind in "OT":
         items = array.tolist()
         kind = str if items and isinstance(items[0], str) else NUMBER
-        for row, item in enumerate(items):
-            if is_missing(item):
-                raise missing(name, f"{item!r} at row {row}")
-            if not isinstance(item, kind):
-                one_kind = f"{name} must be all strings, all integers or all booleans"
-                raise invalid(one_kind, f"{item!r} at row {row}", "drop or convert that row")
+        of_kind = (isinstance(one, kind) and (kind is str or not is_missing(one)) for one in items)
+        if odd := [row for row, good in enumerate(of_kind) if not good]:
+            row = next((row for row in odd if is_missing(items[row])), odd[0])
+            if is_missing(items[row]):
+                raise missing(name, f"{items[row]!r} at row {row}")
+            one_kind = f"{name} must be all strings, all integers or all booleans"
+            raise invalid(one_kind, f"{items[row]!r} at row {row}", "drop or convert that row")
         array = np.array(items)
+        array = array.astype(np.float64) if array.dtype == object else array  # of decimals
     if array.dtype.kind not in "biufU":
         raise invalid(rule, f"dtype {array.dtype}", "convert them to strings")
     return check_not_missing(array, name)
@@ -277,7 +283,7 @@ def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
         names = sorted(set(values.tolist()))
         if len(names) != m:
             rule = f"classes must be given where {name} do not show each class"
-            got = f"{len(names)} distinct labels for {m} columns"
+            got = f"{len(names)} distinct labels, {listing(names)}, for {m} columns"
             raise invalid(rule, got, "pass classes=[...], the names of the columns in their order")
     return read_only(np.array(names))
 

@@ -183,7 +183,7 @@ def looked_at(groups: AnyArray) -> AnyArray:
     if 2 * (count := np.unique(groups).size) > groups.size:
         suspect(
             f"groups have {count} values in {groups.size} rows, like a measured number: bin it, or "
-            "pass the column as segments="
+            "test its segments"
         )
     return groups
 

@@ -72,6 +72,12 @@ def _flagged(found: re.Match[str]) -> str:
     return " ".join([flag_of(found[1]).split()[0], *found.groups()[1:]])
 
 
+def _listed(names: re.Match[str]) -> str:
+    """Write classes as the option takes them, in a shell: one with a comma in quotes."""
+    each = (name.strip("'") for name in re.findall(r"'[^']*'|[^, ]+", names[1]))
+    return "--classes " + shlex.quote(",".join(f'"{x}"' if "," in x else x for x in each))
+
+
 def _numbered(ends: re.Match[str]) -> str:
     """Write classes that are numbered as the option takes them, beyond ten by their ends."""
     names = [str(k) for k in range(int(ends[1]), int(ends[2]))]
@@ -87,7 +93,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
     r"\bclasses=\[\.\.\.\]": "--classes NAMES",
-    r"\bclasses=\[(.*?)\]": lambda m: f"--classes {m[1].replace(', ', ',').replace(chr(39), '')}",
+    r"\bclasses=\[(.*?)\]": _listed,
     r"\bclasses=range\((\d+), (\d+)\)": _numbered,
     r"\b(renormalize|from_logits|again)=True": _flagged,
     r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,

@@ -155,7 +155,9 @@ class RowsFile(NumberColumns, FileForm):
     @property
     def _names(self) -> Sequence[str]:
         """The columns of the first file."""
-        return list(next(iter(self.unread.parts)).open().collect_schema().names())
+        first = next(iter(self.unread.parts))
+        with first.readable():
+            return list(first.open().collect_schema().names())
 
     def predictions(
         self,

@@ -49,7 +49,7 @@ class WatchedFile(RowsFile):
         raw = self.chosen(self.ids, self.probs, by)
         probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
         named = raw["classes"] if probs.ndim == 2 else None
-        columns = ",".join(map(str, named)) if isinstance(named, list) else None
+        columns = ",".join(f'"{x}"' for x in named) if isinstance(named, list) else None
         classes = options.parse_classes(self.classes or columns)
         if known and classes and [str(name) for name in known] != [str(name) for name in classes]:
             from caltest.monitoring.waiting import other_classes
@@ -97,6 +97,8 @@ def monitor(
     """
     form = choose_format(out.form, out.output, file=file.file, formats=OF_VERDICTS)
     check_target(state, "STATE", inputs=(file.file,))
+    if str(state) == "-" or (state.exists() and not state.is_file()):
+        raise invalid("STATE must be a plain file", repr(str(state)), "write elsewhere")
     if out.output is not None and out.output.resolve() == state.resolve():
         raise invalid("--output must not be STATE", repr(str(state)), "write elsewhere")
     from caltest.monitoring import Monitor

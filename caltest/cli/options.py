@@ -188,13 +188,14 @@ def _parted(words: str) -> tuple[str, str]:
 
 # ---- values -------------------------------------------------------------------------------------
 
-# A comma between brackets is part of a key: classwise[a,b].
-_COMMA = re.compile(r",(?![^\[]*\])")
+# A comma between brackets or quotes is part of a name: classwise[a,b], "no, never".
+_COMMA = re.compile(r',(?![^\[]*\])(?=[^"]*(?:"[^"]*"[^"]*)*$)')
 
 
 def split(value: str | None) -> list[str] | None:
-    """Names joined by commas as a list, blanks around them dropped."""
-    return None if value is None else [name.strip() for name in _COMMA.split(value) if name.strip()]
+    """Names joined by commas as a list, blanks and double quotes around them dropped."""
+    names = filter(None, map(str.strip, _COMMA.split(value or "")))
+    return None if value is None else [re.sub(r'^"(.+)"$', r"\1", name) for name in names]
 
 
 def split_keys(values: list[str] | None, default: str = "") -> list[str]:

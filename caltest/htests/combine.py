@@ -333,15 +333,14 @@ class GroupsCall:
             name: np.concatenate([one.arrays[name] for one in tested]) for name in first.arrays
         }
         if wrong := sum(one.impossible for one in tested[: 1 if overlap else None]):
-            notes.append(
-                f"{wrong} labels have probability 0: that alone contradicts the predictions"
-            )
+            labels = "1 label has" if wrong == 1 else f"{wrong} labels have"
+            notes.append(f"{labels} probability 0: that alone contradicts the predictions")
         blind = sum(one.blind for one in tested)
         if blind and nearest == measure:
             cannot = "the statistic cannot vary: p = 1, unless a label is impossible"
-            notes.append(f"in {blind:,} groups {cannot}")
+            notes.append(f"in {blind:,} group{'s' * (blind > 1)} {cannot}")
         elif blind:
-            few_rows = f"{blind:,} groups have too few rows"
+            few_rows = f"{blind:,} group{' has' if blind == 1 else 's have'} too few rows"
             notes.append(f"{few_rows}: tested by the {nearest.description}")
         row = first.row
         if first.cells:

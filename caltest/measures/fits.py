@@ -19,7 +19,7 @@ from caltest.units import FunctionOfUnits, Observed, Statistic, Units, UnitSums
 Result = TypeVar("Result")
 IMPOSSIBLE = (
     "the log loss is infinite, and so is its miscalibration: the observed class has probability 0 "
-    "in {rows} rows"
+    "in {rows}"
 )
 
 # What a statistic takes over from its fit.

@@ -21,6 +21,7 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, Predictions
+from caltest.render import rows_in_words
 from caltest.types import Events, Flags, Floats, Labels, Order
 from caltest.units import RowUnits
 from caltest.units.units import check_one_dimension, check_unweighted
@@ -81,7 +82,7 @@ class SplitMeasure(Measure):
         wrong = np.flatnonzero(observed == 0)
         degenerate: tuple[str, ...] = ()
         if wrong.size:
-            where = f"in {wrong.size} of {predictions.n} rows, first in row {wrong[0]}"
+            where = f"in {wrong.size} of {rows_in_words(predictions.n)}, first in row {wrong[0]}"
             degenerate = (f"the observed class has probability 0 {where}: the e-value is infinite",)
 
         def values(labels: Labels) -> Floats:

@@ -56,9 +56,9 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
             "That alone refutes calibration, so that e is infinite; the bets leave such rows out."
         )
         sentences.append(("note", text))
-    if monitor.n_waiting:
-        wait = "waits for its outcome" if monitor.n_waiting == 1 else "wait for their outcomes"
-        sentences.append(("note", f"{rows_in_words(monitor.n_waiting)} {wait}."))
+    if n := monitor.n_waiting:
+        wait = "waits for its outcome" if n == 1 else "wait for their or earlier outcomes"
+        sentences.append(("note", f"{rows_in_words(n)} {wait}."))
     if not alarm:
         return tuple(sentences)
     for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:

@@ -288,10 +288,10 @@ class Predictions(Rows):
         Other Parameters
         ----------------
         probs : str or list of str, optional
-            A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
-            default the columns that begin with `"p_"`, else with `"prob_"`, else those that count
-            the classes, as `"p0"`, `"p1"`, else the only one of a usual name, such as `"p"`,
-            `"prob"` or `"risk"`.
+            A column, P(class 1) of two or a list of all in each row; a prefix; or the columns in
+            the order of the classes. By default the columns that begin with `"p_"`, else with
+            `"prob_"`, else those that count the classes, as `"p0"`, `"p1"`, else the only one of a
+            usual name, such as `"p"`, `"prob"` or `"risk"`.
         groups : str, list of str or array_like, optional
             A column, several that are crossed, or the values.
         clusters : str or array_like, optional

@@ -511,11 +511,13 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
         for line, fields in records:
             if len(fields) > len(header):
                 rule = "each line of the file must have as many fields as its header"
-                got = f"{len(fields)} for {len(header)} at line {line}"
+                got = f"{len(fields)} for {len(header)} at line {line} of {opened.name!r}"
                 remedy = f"correct that line; quote fields that hold {opened.sep!r}"
                 raise invalid(rule, got, remedy) from error
         frame = _csv(opened, infer_schema_length=None)
     frame = _named_once(frame.rename(str.strip))
+    if not frame.height:
+        return frame.cast(pl.Null)  # of which the other files of a folder tell the types
     texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
     return frame.with_columns(map(_number, texts))
 
@@ -553,10 +555,12 @@ def _place(opened: Opened, row: int) -> str:
     if opened.kind in TYPELESS:
         with suppress(csv.Error):
             return f"line {next(islice(_records(opened), row + 1, None))[0]}"
-    if opened.kind == "jsonl" and not _head(opened.source).lstrip().startswith(b"["):
-        return f"line {row + 1}"
-    is_sheet = opened.kind == "excel"  # which shows the number, and has a header
-    return f"row {row + 1 + is_sheet} of the {'sheet' if is_sheet else 'file'}"
+    if opened.kind == "jsonl":
+        with suppress(StopIteration), _stream(opened.source) as lines:
+            whole = (k for k, x in enumerate(lines, start=1) if re.fullmatch(rb"\s*{.*}\s*", x))
+            return f"line {next(islice(whole, row, None))}"
+    is_sheet = opened.kind == "excel"  # of which no blank rows are read
+    return f"row {row + 1} of the {'sheet below its header, blank ones aside' * is_sheet or 'file'}"
 
 
 def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
@@ -590,12 +594,21 @@ def _read_json(opened: Opened) -> pl.DataFrame:
         return pl.read_json(_polars(opened), infer_schema_length=None)
     try:
         frame = pl.read_ndjson(_polars(opened), infer_schema_length=None)
-    except pl.exceptions.ComputeError:  # one object in several lines
-        frame = pl.read_json(_polars(opened), infer_schema_length=None)
+    except pl.exceptions.ComputeError:  # objects in several lines, or NaN, which Python writes
+        frame = pl.DataFrame(list(_objects(opened)), infer_schema_length=None, strict=False)
     if frame.height != 1 or not all(dtype.is_nested() for dtype in frame.dtypes):
         return frame
     values = json.loads(_content(opened.source)).items()
     return pl.DataFrame({n: list(v.values() if isinstance(v, dict) else v) for n, v in values})
+
+
+def _objects(opened: Opened) -> Iterator[Any]:
+    """Yield the objects of a JSON text; where it is broken, the error has the line."""
+    text, at = _content(opened.source).decode().strip(), 0
+    while at < len(text):
+        found, at = json.JSONDecoder().raw_decode(text, at)
+        yield found
+        at += len(re.compile(r"\s*").match(text, at)[0])  # type: ignore[index]  # all do
 
 
 def _read_sheet(opened: Opened) -> pl.DataFrame:

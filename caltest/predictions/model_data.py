@@ -173,7 +173,7 @@ class ModelData:
             suspect_index(data=data, cluster=self.cluster)
             dependence = self.dependence.of_table(table, self.label)
             return dependence.given_to(self._of_table(model, data, table))
-        check_unused("where data is not a data frame", **self.columns)
+        check_unused("where data is not a data frame", "pass one, or leave it out", **self.columns)
         given, y = self, data
         if isinstance(data, tuple) and len(data) == 2:
             X, y = data

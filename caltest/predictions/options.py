@@ -83,7 +83,9 @@ class ColumnOptions(ClassOptions, total=False):
         "the second class), or names joined by commas.",
     ]
     classes: Annotated[
-        object, "NAMES: Classes in the order of the probabilities, joined by commas."
+        object,
+        "NAMES: Classes in the order of the probabilities, joined by commas; one that has a comma "
+        "in double quotes.",
     ]
 
 

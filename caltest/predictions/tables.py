@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,12 +49,22 @@ def is_table(data: object) -> bool:
     return hasattr(type(data), "columns")  # not of the data: polars warns when a lazy one is asked
 
 
+def wrapped(native: object, **options: Any) -> Any:
+    """Wrap a table with narwhals; what is none stays."""
+    import narwhals as nw
+
+    with warnings.catch_warnings():
+        # narwhals says where its reader of Dask will move to, which is no matter to the caller
+        warnings.filterwarnings("ignore", "Dask support", FutureWarning)
+        return nw.from_native(native, pass_through=True, **options)
+
+
 def as_frame(df: object) -> Any:
     """Wrap a pandas, polars or Arrow table with narwhals; a lazy one is computed."""
     import narwhals as nw
 
     try:
-        frame: Any = nw.from_native(df, pass_through=True)
+        frame: Any = wrapped(df)
     except nw.exceptions.DuplicateError as error:
         got = " ".join(str(error).partition("got:")[2].split()) or "one twice"
         raise invalid("df must name each column once", got, "rename them") from error
@@ -71,7 +83,7 @@ def _wrapped(given: Sequence[object]) -> Iterator[Any]:
 
     for one in given:
         with suppress(nw.exceptions.DuplicateError):
-            yield nw.from_native(one, pass_through=True, allow_series=True)
+            yield wrapped(one, allow_series=True)
 
 
 def library_of(*given: object) -> str:
@@ -121,8 +133,13 @@ def table_of_frame(df: object) -> ColumnTable:
         values = frame.get_column(names[name])
         if values.dtype in (nw.Int128, nw.UInt128):  # of Int64 and UInt64 together
             return np.asarray(values.to_list())
-        decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
-        return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
+        if values.dtype == nw.Decimal:  # of a database; as an array Python's own numbers
+            values = values.cast(nw.Float64)
+        if frame.implementation.is_pyarrow():
+            return checks.as_array(values.to_native(), name)
+        if frame.implementation.is_polars() and values.dtype in (nw.Categorical, nw.Enum):
+            values = values.cast(nw.String)  # which takes half the time
+        return np.asarray(values.to_numpy())
 
     return ColumnTable(list(names), column, place_of(df), library_of(df))
 
@@ -401,9 +418,21 @@ def columns_named(table: ColumnTable, values: object) -> list[str]:
 
 
 def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
-    """Name each row by its values in several columns, "north, 2020"."""
+    """Name each row by its values in several columns."""
     values = [checks.group_values(table.column(name), name).tolist() for name in columns]
-    return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
+    rows = list(zip(*values, strict=True))
+    named = dict(zip(keys := list(set(rows)), crossed_names(keys), strict=True))
+    return np.array([named[row] for row in rows])
+
+
+def crossed_names(keys: Sequence[tuple[Any, ...]]) -> list[str]:
+    """Name groups by their values in several columns, "north, 2020", each in another way."""
+    names = [", ".join(map(str, key)) for key in keys]
+    name, count = Counter(names).most_common(1)[0] if names else ("", 1)
+    if count > 1:
+        rule = "groups of several columns must have names that differ"
+        raise invalid(rule, f"{name!r} twice", "take the commas out of their values")
+    return names
 
 
 def groups_of(table: ColumnTable, values: object, name: str) -> object:

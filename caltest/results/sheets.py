@@ -247,9 +247,9 @@ def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     if is_grouped:  # of which columns, how large, and why adjusted so where nobody asked for it
         sizes = np.quantile(table.row_counts, (0, 0.5, 1))
         least, middle, most = (f"{value:,.0f}" for value in sizes)
-        of = " x ".join(table.by or ("group",))
-        each = f"{least} to {most} rows, median {middle}" if least != most else f"{most} rows each"
-        facts.append((noun, f"{count:,} of {of}, {each}"))
+        each = f"{most} row{'s' * (most != '1')} each"
+        each = f"{least} to {most} rows, median {middle}" if least != most else each
+        facts.append((noun, f"{count:,} of {' x '.join(table.by or ('group',))}, {each}"))
         why = {"joint": " whose redrawn statistics are kept"}
         if not table.tests:
             shared_rows = ", which may share rows" if noun == "segments" else " that share no row"

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from caltest.checks import check_choice, check_not_label, check_once, check_unused
+from caltest.checks import check_choice, check_not_label, check_once, check_unused, group_values
 from caltest.checks.arrays import as_array, check_column, is_missing
 from caltest.checks.suspicions import suspect_index
 from caltest.errors import invalid, shown
@@ -248,7 +248,9 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
         conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]
     else:
-        if present.dtype.kind in "OT":
+        if present.dtype.kind == "M":
+            present = group_values(present, name)
+        elif present.dtype.kind in "OT":
             present = np.array([str(item) for item in present.tolist()], dtype=str)
         distinct, codes[~lacks] = np.unique(present, return_inverse=True)
         texts = _short(distinct.tolist()) if distinct.dtype.kind == "f" else map(str, distinct)

@@ -341,6 +341,6 @@ def _notes(
     certain = sum(int(np.count_nonzero(family.deviation == 0)) for family in families)
     if certain:
         what = "all predictions are 0 or 1: left out, unless a label is impossible"
-        note = f"in {certain} segments {what}"
+        note = f"in {certain} segment{'s' * (certain > 1)} {what}"
         warnings.warn(note, DegenerateDataWarning, stacklevel=4)
         yield note

@@ -15,6 +15,7 @@ from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell
 from caltest.numerics.labels import row_hashes
 from caltest.predictions import Predictions
 from caltest.predictions.container import event_column
+from caltest.predictions.tables import crossed_names
 from caltest.sources.weights import Weights
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
@@ -354,7 +355,7 @@ class ManyCells:
         """Each group by its value, several columns crossed; None without columns."""
         if not self.columns:
             return [None] * len(self)
-        return [key[0] if len(key) == 1 else ", ".join(map(str, key)) for key in self.values]
+        return crossed_names(self.values) if len(self.columns) > 1 else [v for (v,) in self.values]
 
     def some(self, kept: Flags) -> ManyCells:
         """Return some of the groups."""

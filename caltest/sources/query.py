@@ -187,6 +187,8 @@ class Counting:
     def _wrong(self, p: list[Any], m: int, groups: list[Any]) -> list[Any]:
         """Return for each kind of fault whether a row has it; None where none can."""
         label, slack = nw.col("label"), SLACK * m
+        unsaid = label.is_null()
+        unsaid = unsaid if self.columns.kind == "text" else unsaid | label.is_nan()
         missing = reduce(or_, [one.is_null() | one.is_nan() for one in p])
         outside = reduce(or_, [(one < -slack) | (one > 1.0 + slack) for one in p])
         total = reduce(add, p)
@@ -195,7 +197,7 @@ class Counting:
         w, no_group = nw.col("w"), reduce(or_, groups) if groups else None
         no_weight = w.is_null() | w.is_nan() | (w < 0.0) | (w > weights.LARGEST)
         own = no_weight if self.is_weighted else None
-        return [missing, label.is_null(), outside, unlike, ~known, no_group, own]
+        return [missing, unsaid, outside, unlike, ~known, no_group, own]
 
     def _class_columns(self) -> ClassColumns:
         given = self.columns

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
@@ -19,6 +18,7 @@ from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, first_line, invalid, shown
 from caltest.predictions import files, options
 from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
+from caltest.predictions.tables import wrapped
 from caltest.sources.cells import NEVER
 from caltest.sources.columns import Columns, column, read_columns
 from caltest.sources.query import WRONG_LABEL, Counting, collected
@@ -194,13 +194,10 @@ def source_of(data: object, **how: Unpack[options.FileOptions]) -> Source | None
 
 
 def _frame(data: object) -> Any:
-    with warnings.catch_warnings():
-        # narwhals says where its reader of Dask will move to, which is no matter to the caller
-        warnings.filterwarnings("ignore", "Dask support", FutureWarning)
-        try:
-            frame: Any = nw.from_native(data, pass_through=True)
-        except nw.exceptions.DuplicateError:
-            return None  # the reader of rows has the words for it
+    try:
+        frame = wrapped(data)
+    except nw.exceptions.DuplicateError:
+        return None  # the reader of rows has the words for it
     if isinstance(frame, nw.DataFrame):
         for name, dtype in frame.schema.items():
             if dtype == nw.Object:  # decimals of a database, in pandas
@@ -224,10 +221,11 @@ def _of_files(
     # day=1/part-0.parquet, day=2/part-0.parquet
     shared = len({path.name for path in paths}) < len(paths)
     above = Path(os.path.commonpath([path.parent for path in paths]))
+    held: Any = cache if len(paths) == 1 else partial  # a text is read once, and several in turn
     parts = [
         SourcePart(
             str(path.relative_to(above)) if shared else path.name,
-            partial(_scan, path, columns, how),
+            held(partial(_scan, path, columns, how)),
             partial(files.place, path, how),
         )
         for path, columns in files.parts_of(above if given is None else given, paths)
@@ -240,8 +238,10 @@ def _scan(path: Path, columns: Mapping[str, object], how: options.FileOptions) -
 
 
 def _chunks(chunks: Iterator[Any]) -> Iterator[SourcePart]:
+    import polars as pl
+
     for number, chunk in enumerate(chunks, start=1):
-        frame = _frame(chunk)
+        frame = _frame(pl.DataFrame(chunk) if hasattr(chunk, "__arrow_c_array__") else chunk)
         if frame is None:
             rule = "an iterator must give data frames or lazy frames"
             raise invalid(rule, f"{shown(chunk)} as number {number}", "wrap each chunk in one")
@@ -281,12 +281,16 @@ class Reader:
         self._waiting: Iterator[SourcePart] = self._parts()
 
     def first(self) -> SourcePart:
-        """Return the first part that can be read; it waits with the others to be counted."""
-        first = next(self._waiting, None)
-        if first is None:
+        """Return the first part that can be read, and has types; all wait to be counted."""
+        seen: list[SourcePart] = []
+        for part in self._waiting:
+            seen.append(part)
+            if {*part.open().collect_schema().dtypes()} != {nw.Unknown}:
+                break
+        else:
             raise self.nothing()
-        self._waiting = chain([first], self._waiting)
-        return first
+        self._waiting = chain(seen, self._waiting)
+        return seen[-1]
 
     def needs(self, frame: Any, names: Sequence[str]) -> None:
         """Take some columns of the first part, which others must have too."""

@@ -127,8 +127,8 @@ class DebiasedECE(ToleranceTest, BinErrors):
             raise NotApplicable(reason, "use fewer bins, or the test 'ece'")
         if not singles:
             return ()
-        left_out = f"{singles} of {mean.share.size} occupied bins"
-        return (f"{left_out} hold one observation and are left out",)
+        left_out = f"{singles} of {mean.share.size} occupied ones"
+        return (f"bins with one observation are left out: {left_out}",)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""

@@ -18,6 +18,7 @@ from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit, threads
 from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, score_order
@@ -72,7 +73,7 @@ class CorpMiscalibration(Measure):
         degenerate = scored.degenerate
         if degenerate and isinstance(units, RowUnits):
             impossible = int(np.count_nonzero(units.mean == 1 - units.observed))
-            degenerate = (IMPOSSIBLE.format(rows=impossible),)
+            degenerate = (IMPOSSIBLE.format(rows=rows_in_words(impossible)),)
 
         def values(observed: Observed) -> Floats:
             """Return scores less those of the isotonic fit, over the weight."""

@@ -102,7 +102,7 @@ class Belt(LogOdds):
         super().__init__(units)
         self.selection, self.scale = selection, SUPREMUM * self.scale
         left_out = (
-            f"{self.outside} of {units.rows} predictions are 0 or 1 and have no log odds; they are "
+            f"predictions of 0 or 1, {self.outside} of {units.rows}, have no log odds: they are "
             "left out of the fit, and a label that contradicts one makes the statistic infinite"
         )
         self.degenerate = (left_out,) if self.outside else ()

@@ -16,6 +16,7 @@ from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
 from caltest.measures.residual_sums import Flippable, robust_quadratic, robust_z
 from caltest.predictions import Predictions
+from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units import CellUnits, RowUnits, Units
 from caltest.units.units import Observed, check_one_dimension, row_weights
@@ -86,7 +87,7 @@ class LogOdds(Fit):
         """What the predictions leave undefined."""
         units, remarks = self.units, list[str]()
         if isinstance(units, RowUnits):
-            data, rows = units.predictions, units.predictions.n
+            data, rows = units.predictions, rows_in_words(units.predictions.n)
             probs, labels = data.probs, data.labels
             extreme = rows_below(probs, math.nextafter(binary_fit.SMALLEST_PROBABILITY, 0.0))
             extreme = extreme[row_weights(data)[extreme] > 0]
@@ -94,12 +95,12 @@ class LogOdds(Fit):
             if inside.any():
                 remarks.append(
                     "probabilities below 2.2e-16 count as that in their logarithm, in "
-                    f"{np.count_nonzero(inside)} of {rows} rows, first in row {extreme[inside][0]}"
+                    f"{np.count_nonzero(inside)} of {rows}, first in row {extreme[inside][0]}"
                 )
             wrong = extreme[probs[extreme, labels[extreme]] == 0]
             if wrong.size:
                 remarks.append(
-                    f"the observed class has probability 0 in {wrong.size} of {rows} rows, first "
+                    f"the observed class has probability 0 in {wrong.size} of {rows}, first "
                     f"in row {wrong[0]}: {CONTRADICTS}"
                 )
         if self.outside and units.mean.ndim == 1:
@@ -228,7 +229,7 @@ def outside(count: int, rows: int) -> str:
 
 def inside_rows(count: int) -> str:
     """Name the rows that have log odds."""
-    return f"the {count:,} rows with predictions inside (0, 1)"
+    return f"the {rows_in_words(count)} with predictions inside (0, 1)"
 
 
 def rows_below(probs: Floats, limit: float) -> Order:

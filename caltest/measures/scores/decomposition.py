@@ -17,6 +17,7 @@ from caltest.measures.fits import IMPOSSIBLE, by_member
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import MeasuredOptions, Predictions
+from caltest.render import rows_in_words
 from caltest.sources import Cells as RowCells
 from caltest.types import AnyArray, Flags, Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights, sorted_columns
@@ -164,7 +165,7 @@ def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
         with np.errstate(divide="ignore"):  # a log of 0 is reported
             losses, rows = -np.log(observed), int(np.count_nonzero(observed == 0))
     if rows:
-        checks.warn_caller(IMPOSSIBLE.format(rows=rows), DegenerateDataWarning)
+        checks.warn_caller(IMPOSSIBLE.format(rows=rows_in_words(rows)), DegenerateDataWarning)
     value = float(weight @ losses) / float(weight.sum())
     return _parts(value, labels, weight, step_ends(event), score)
 

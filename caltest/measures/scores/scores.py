@@ -15,6 +15,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
 from caltest.predictions import Measured, Predictions
+from caltest.render import rows_in_words
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
@@ -266,7 +267,7 @@ def _impossible(sums: ScoreSums) -> tuple[str, ...]:
         wrong, first = rows.size, f", first in row {rows[0]}" if rows.size else ""
     message = (
         f"the log loss is infinite: the observed class has probability 0 in {wrong} of "
-        f"{units.rows} rows{first}; pass eps= to clip the probabilities"
+        f"{rows_in_words(units.rows)}{first}; pass eps= to clip the probabilities"
     )
     return (message,) if wrong else ()
 

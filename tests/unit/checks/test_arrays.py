@@ -53,6 +53,12 @@ def test_as_numbers_knows_what_is_missing():
         as_numbers(["0.5", "nan", "0.3"], "probs")
 
 
+def test_as_numbers_names_the_first_that_is_none():
+    """Where a column is text because of one value; Python alone takes 1_0 for a number."""
+    with pytest.raises(InvalidInput, match="p must be numbers; got '1_0' at row 1;"):
+        as_numbers(np.array(["0.7", "1_0", "x"]), "p")
+
+
 def test_as_numbers_reads_arrow():
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"a": [0.25, 0.5], "b": [0.75, 0.5]})

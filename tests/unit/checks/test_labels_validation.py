@@ -1,5 +1,7 @@
 """Labels of all kinds become codes 0 to m - 1."""
 
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 import pytest
@@ -25,6 +27,7 @@ CODES = [1, 0, 1]
         (np.array(["dog", "cat", "dog"], dtype=object), ["cat", "dog"]),
         (pl.Series(["dog", "cat", "dog"]), ["cat", "dog"]),
         (pl.Series(["dog", "cat", "dog"], dtype=pl.Categorical), ["cat", "dog"]),
+        (np.array([Decimal(code) for code in CODES]), [0, 1]),
         ([[0, 1], [1, 0], [0, 1]], [0, 1]),
         (np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), [0, 1]),
         (np.array([[False, True], [True, False], [False, True]]), [0, 1]),

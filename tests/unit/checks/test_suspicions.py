@@ -82,6 +82,7 @@ def test_group_for_each_row_is_recognised():
     ):
         (message,) = told(call)
         assert message.startswith("groups have 400 values in 400 rows")
+        assert message.endswith("bin it, or test its segments")  # a monitor has no such option
     assert told(lambda: data.with_groups(np.arange(400) // 2)) == []
 
 

@@ -37,7 +37,7 @@ def run_on(caltest, tmp_path, content, *words):
         ('y,p_a,p_b\na,"1,234",0.3\n', "got '1,234' at line 2; write 1234, without commas"),
         (
             'y,p_a,p_b\na,0.5,0.5\n\n"a\nb",0.5,0.5\na,0.5,0.5,7\n',
-            "as many fields as its header; got 4 for 3 at line 6; correct that line",
+            "as many fields as its header; got 4 for 3 at line 6 of 'mistake.csv'; correct",
         ),
         ("y,p_a,p_b\na,0.5,0.5\n\na,NA,1\n", "probs must not be missing; got nan at line 4"),
         ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; correct the file"),
@@ -181,12 +181,18 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
     """A folder, and a file that is not there."""
     (tmp_path / "folder").mkdir()
     assert "FILE must name a file" in refused("test", tmp_path / place, "--label", "y")
+    (tmp_path / "rows.parquet").write_text("none")
+    for engine in ("cells", "rows"):
+        words = refused("test", tmp_path / "rows.parquet", "--label", "y", "--engine", engine)
+        assert "rows.parquet" in words
 
 
 @pytest.mark.parametrize(
     ("python", "words"),
     [
         ("pass classes=['a', 'b'] now", "pass --classes a,b now"),
+        ("pass classes=['a, b', 'c'] if", """pass --classes '"a, b",c' if"""),
+        ("pass classes=[0, 1] if", "pass --classes 0,1 if"),
         ("pass classes=[...], the names", "pass --classes NAMES, the names"),
         ("pass classes=range(1, 4) if", "pass --classes 1,2,3 if"),
         ("pass classes=range(1, 101) if", "pass --classes 1,2,...,100 if"),

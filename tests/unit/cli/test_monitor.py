@@ -1,6 +1,7 @@
 """`caltest monitor STATE FILE`: a state that goes on, decisions, and errors that leave it alone."""
 
 import json
+import os
 
 import jsonschema
 import numpy as np
@@ -210,6 +211,12 @@ def raiser(error):
     return echo
 
 
+def test_the_state_is_a_plain_file(refused, days):
+    """It is read and replaced, which no pipe can be, nor what - stands for."""
+    for state in ("-", os.devnull):
+        assert "STATE must be a plain file" in refused("monitor", state, days[0], *ASKED)
+
+
 def test_the_output_is_not_the_state(refused, days, tmp_path):
     """Also where the state is not there yet, or a link leads to it."""
     state, link = tmp_path / "state.json", tmp_path / "link.json"
@@ -243,7 +250,11 @@ def test_outcomes_come_later_in_a_file_of_their_own(caltest, refused, tmp_path):
 
 def test_rows_that_wait_have_classes_and_groups(caltest, refused, tmp_path):
     """Classes are named by the columns, or by --classes; groups by --by."""
-    state, file = tmp_path / "state.json", tmp_path / "day.csv"
+    state, file = tmp_path / "commas.json", tmp_path / "day.csv"
+    file.write_text('id,"p_no, never",p_yes\n7,0.25,0.75\n')
+    assert caltest("monitor", state, file, "--ids", "id", "--probs", "p_").status == 0
+    assert package.Monitor.from_json(state.read_text()).classes == ("no, never", "yes")
+    state = tmp_path / "state.json"
     asked = ("monitor", state, file, "--ids", "id")
     file.write_text("id,ward,p_cat,p_dog\n7,n,0.25,0.75\n8,s,0.625,0.375\n")
     assert caltest(*asked, "--probs", "p_", "--by", "ward").status == 0

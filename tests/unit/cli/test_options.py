@@ -26,10 +26,11 @@ def test_probs_are_a_prefix_or_names(value, parsed):
         ("1,2,-3,0", [1, 2, -3, 0]),
         ("01,2", ["01", "2"]),
         ("1,cat", ["1", "cat"]),
+        ('"no, never", "a,b",c', ["no, never", "a,b", "c"]),
     ],
 )
 def test_classes_are_integers_where_all_are_written_so(value, parsed):
-    """A leading zero makes a name, for 01 and 1 may be two classes."""
+    """A leading zero makes a name, for 01 and 1 may be two classes; quotes keep a comma."""
     assert options.parse_classes(value) == parsed
 
 

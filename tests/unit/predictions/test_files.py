@@ -142,6 +142,10 @@ def test_sheet_is_read_by_its_name(tmp_path):
     assert Predictions.read(path, label="y", sheet="2024").probs[0, 0] == FRAME["p_a"][-1]
     with pytest.raises(InvalidInput, match="sheet must be one of '2023', '2024'; got '2025'"):
         Predictions.read(path, label="y", sheet="2025")
+    rows = pl.DataFrame({"y": ["a", None, "b"], "p": [0.5, None, 1.5]})  # one of them is blank
+    rows.write_excel(path)
+    with pytest.raises(InvalidInput, match=r"got 1\.5 at row 2 of the sheet below its header"):
+        Predictions.read(path, label="y", probs="p")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
@@ -264,3 +268,18 @@ def test_path_that_is_there_is_opened_as_it_is(tmp_path, monkeypatch, name, suff
             for engine in ("rows", "cells"):
                 options = {"label": "y", "probs": "p", "test": "brier", "n_resamples": 9}
                 assert ct.test_calibration(None, given, engine=engine, rng=0, **options).n == 3
+
+
+def test_json_that_python_writes_is_read(tmp_path):
+    """A NaN is missing in its line, blank ones counted; what is broken is named by its line."""
+    path = tmp_path / "rows.jsonl"
+    lines = ['{"y": 1, "p": 0.5}', "", "", '{"y": 0, "p": 0.25}', '{"y": 0, "p": NaN}']
+    for last, message in ((lines[4], "missing; got nan at line 5;"), ('{"y":', "line 5 column 6")):
+        path.write_text("\n".join([*lines[:4], last]))
+        with pytest.raises(InvalidInput, match=message):
+            Predictions.read(path, label="y", probs="p")
+    rows = [{"y": 1, "p": 0.5}, {"y": 0, "p": 1.5}]
+    for text in ("\n".join(json.dumps(row, indent=1) for row in rows), json.dumps(rows, indent=1)):
+        path.write_text(text)  # no line is a row
+        with pytest.raises(InvalidInput, match=r"1\.5 at row 2 of the file"):
+            Predictions.read(path, label="y", probs="p")

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from caltest import Predictions
 from caltest.errors import InvalidInput
+from caltest.predictions import ModelData
 from caltest.predictions.models import describe, is_model, predict
 from caltest.predictions.tables import is_table
 
@@ -272,3 +273,26 @@ def test_columns_of_truth_values_name_the_labels_0_and_1(columns, label):
     table = pl.DataFrame({name: values[name] for name in columns} | {"y": [1, 0]})
     found = Predictions.from_frame(table.with_columns(pl.col("y").cast(label)), label="y")
     assert found.probs[np.arange(2), found.labels].tolist() == [0.9, 0.8]
+
+
+@pytest.mark.parametrize("as_table", [True, False])
+def test_missing_value_of_a_dictionary_of_arrow_is_none_of_its_words(as_table):
+    """The arrays of pyarrow have the last word in its place; two chunks may have others."""
+    pa = pytest.importorskip("pyarrow")
+    chunks = [pa.array(words).dictionary_encode() for words in (["a", "b"], ["b", None, "a"])]
+    labels, p = pa.chunked_array(chunks), [0.1, 0.9, 0.8, 0.3, 0.2]
+    data = (pa.table({"y": labels, "p": p}),) if as_table else (p, labels)
+    with pytest.raises(InvalidInput, match="labels must not be missing; got None at row 3"):
+        ModelData(*data, label="y" if as_table else None).predictions()
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, pl.DataFrame])
+def test_from_frame_takes_a_list_in_each_row(make):
+    """One column has the probabilities of all classes; its rows are of one length."""
+    rows = pl.DataFrame({"y": CODES, "probs": ROWS.tolist()})
+    predictions = Predictions.from_frame(make(rows), label="y")
+    np.testing.assert_array_equal(predictions.probs, ROWS)
+    assert predictions.labels.tolist() == CODES
+    rows = rows.with_columns(probs=pl.Series([[0.5, 0.5], *ROWS.tolist()[1:]]))
+    with pytest.raises(InvalidInput, match="rows of unequal length"):
+        Predictions.from_frame(make(rows), label="y")

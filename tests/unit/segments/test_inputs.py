@@ -170,6 +170,9 @@ def test_names_and_few_numbers_are_categories():
     assert column.codes.tolist() == [1, 0, 1]
     assert column_of([True, False], 2, "old", bins=10).conditions == ("old = False", "old = True")
     assert column_of([3, 1, 3], 3, "grade", bins=2).conditions == ("grade = 1", "grade = 3")
+    days = np.array(["2026-01-02", "2026-01-01", "NaT"], "datetime64[us]")  # as groups are named
+    texts = ("day = 2026-01-01", "day = 2026-01-02", "day missing")
+    assert column_of(days, 3, "day", bins=10).conditions == texts
 
 
 def test_ends_have_the_digits_that_tell_them_apart():

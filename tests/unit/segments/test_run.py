@@ -21,7 +21,7 @@ def run(probs=P, labels=Y, **options):
 def test_certain_segments_are_left_out():
     """Where all predictions are 0 or 1 there is nothing to test."""
     p = np.where(SITE == 0, 0.0, P)
-    with pytest.warns(DegenerateDataWarning, match="in 1 segments all predictions are 0 or 1"):
+    with pytest.warns(DegenerateDataWarning, match="in 1 segment all predictions are 0 or 1"):
         result = run(p, np.where(SITE == 0, 0, Y))
     assert result.n_segments == (1, 3)
     assert "site = 0" not in {row.definition for row in result}

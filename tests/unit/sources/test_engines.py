@@ -45,6 +45,16 @@ def test_ibis(tmp_path):
     connection.disconnect()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_dask_is_read_into_memory_without_a_word():
+    """Narwhals has one on where its reader of Dask will move to."""
+    dask = pytest.importorskip("dask.dataframe")
+    options = {"label": "y", "probs": QUOTED, "engine": "rows", "test": "ks", "n_resamples": 9}
+    given = dask.from_pandas(frame().to_pandas(), npartitions=2)
+    found, known = (calibration_test(None, data, rng=1, **options) for data in (given, frame()))
+    assert (found.n, found.statistic) == (known.n, known.statistic)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):

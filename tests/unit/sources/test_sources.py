@@ -8,6 +8,7 @@ import pytest
 
 from caltest import InvalidInput, NotApplicable, report
 from caltest import test_calibration as calibration_test
+from caltest.predictions import files
 from caltest.sources import sources
 from caltest.sources.query import batches, has_batches
 
@@ -296,6 +297,35 @@ def test_file_that_is_named_twice_is_refused(parts):
 
 
 @pytest.mark.parametrize("engine", ["cells", "rows"])
+@pytest.mark.parametrize("empty", ["a.csv", "c.csv"])
+def test_text_file_without_rows_has_no_other_types(tmp_path, engine, empty):
+    """A header alone, of an hour in which nothing happened; a line that is too long is named."""
+    (tmp_path / empty).write_text("y,p\n")
+    (tmp_path / "b.csv").write_text("y,p\n0,0.1\n1,0.9\n")
+    assert run(tmp_path, engine=engine).n == 2
+    with pytest.raises(InvalidInput, match=r"must have (a part that|at least one row)"):
+        run(tmp_path / empty, engine=engine)
+    (tmp_path / "b.csv").write_text("y,p\n0,0,1\n1,0.9\n")
+    with pytest.raises(InvalidInput, match=r"got 3 for 2 at line 2 of 'b\.csv'"):
+        run(tmp_path, engine=engine)
+
+
+def test_text_is_read_once(tmp_path, monkeypatch):
+    """Where it is the only file, and its rows are counted in cells."""
+    (tmp_path / "b.csv").write_text("y,p\nno,0.1\nyes,0.9\n")
+    read, seen = files.raw_table, []
+    monkeypatch.setattr(files, "raw_table", lambda *a, **k: seen.append(a) or read(*a, **k))
+    assert run(tmp_path / "b.csv").n == 2
+    assert len(seen) == 1
+
+
+def test_label_that_is_no_number_is_missing():
+    """A NaN is no other class, which could be named."""
+    with pytest.raises(InvalidInput, match="no label that is missing; got 1 in data frame; corr"):
+        run(pl.DataFrame({"y": [0.0, 1.0, np.nan], "p": [0.1, 0.9, 0.5]}))
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
 def test_decimals_of_a_database_are_numbers(engine):
     """Labels and predictions; the same answer from rows as from cells."""
     rng = np.random.default_rng(1)
@@ -334,6 +364,24 @@ def test_no_row_is_an_error(options):
         run(wrong, on_error="skip", **options)
 
 
+@pytest.mark.parametrize("engine", ["cells", "rows"])
+def test_crossed_groups_of_one_name_are_not_one_group(engine):
+    """By rows they would be pooled, by cells one of them lost."""
+    frame = pl.DataFrame({"y": [0, 1] * 2, "p": [0.4] * 4, "g": ["a, b", "a"] * 2})
+    frame = frame.with_columns(h=pl.Series(["c", "b, c"] * 2))
+    with pytest.raises(InvalidInput, match="must have names that differ; got 'a, b, c' twice"):
+        run(frame, by=["g", "h"], engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
+def test_batches_of_arrow_are_chunks(parts, engine):
+    """As Parquet files and databases hand them out."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = parts / "day=0" / "part-0.parquet"
+    found = run(pq.ParquetFile(path).iter_batches(batch_size=90), engine=engine)
+    assert (found.n, found.statistic) == (500, run(path, engine=engine).statistic)
+
+
 @pytest.mark.parametrize("unit", [pl.Date, pl.Datetime("us"), pl.Datetime("ms")])
 def test_groups_that_are_dates_have_the_same_names(unit):
     """By cells and by rows, alone and crossed; a missing one is named."""
@@ -347,8 +395,9 @@ def test_groups_that_are_dates_have_the_same_names(unit):
         assert [str(row.group) for row in cells] == [str(row.group) for row in rows]
         assert [row.n for row in cells] == [row.n for row in rows]
     missing = frame.with_columns(d=pl.when(pl.col("g") == 1).then(pl.col("d")))
-    with pytest.raises(InvalidInput, match="must not be missing"):
-        run(missing, by="d", engine="rows")
+    for one in (missing, missing.to_pandas()):
+        with pytest.raises(InvalidInput, match="must not be missing"):
+            run(one, by="d", engine="rows")
 
 
 def test_chunk_that_is_no_frame_is_refused():

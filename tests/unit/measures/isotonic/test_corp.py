@@ -14,7 +14,7 @@ from caltest.numerics.labels import resample_keys
 
 def test_infinite_log_loss_is_infinite():
     """With a warning that says where from."""
-    with pytest.warns(DegenerateDataWarning, match="probability 0 in 1 rows"):
+    with pytest.warns(DegenerateDataWarning, match="probability 0 in 1 row"):
         assert corp_miscalibration([0.0, 0.5], [1, 0], score="log-loss") == math.inf
 
 

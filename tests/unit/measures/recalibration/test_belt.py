@@ -152,7 +152,7 @@ def test_intervals_end_where_the_line_between_points_is_zero():
 def test_certain_predictions_are_left_out_with_a_warning():
     data = overconfident(200)
     probs = np.append(data.probs[:, 1], [0.0, 1.0])
-    with pytest.warns(DegenerateDataWarning, match="2 of 202 predictions are 0 or 1"):
+    with pytest.warns(DegenerateDataWarning, match="predictions of 0 or 1, 2 of 202"):
         belt = calibration_belt_curve(probs, np.append(data.labels, [0, 1]))
     np.testing.assert_array_equal(belt.lower, calibration_belt_curve(data).lower)
 
