@@ -75,7 +75,11 @@ def folds(
         kept = np.flatnonzero(weight > 0)
         return [(kept[train], kept[test]) for train, test in _split(codes[kept], splitter, seed)]
     if not isinstance(splitter, list):
-        splitter = splitter.split(values, codes, **options)
+        try:
+            splitter = list(splitter.split(values, codes, **options))
+        except ValueError as error:  # scikit-learn's, of groups or more folds than rows
+            got = str(error).rstrip(".")
+            raise invalid("cv must split these rows", got, "pass another splitter") from error
     checked: list[Fold] = []
     for pair in splitter:
         rows = []
