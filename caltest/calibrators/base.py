@@ -519,11 +519,14 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         name = "logits" if from_logits else "probs"
         array = checks.as_array(X, name)
         if not reset:
-            if array.ndim == 1 and (m := self.n_features_in_) != 2:
-                rule, got = f"{name} must have {m} columns, as in fit", f"shape {array.shape}"
+            m = self.n_features_in_
+            rule, got = f"{name} must have {m} columns, as in fit", f"shape {array.shape}"
+            if array.ndim == 1 and m != 2:
                 raise invalid(rule, got, "Reshape your data: one row per prediction")
-            if array.ndim == 2:
-                _check_n_features(self, array, reset=False)
+            if array.ndim == 2 and (k := array.shape[1]) != m:
+                # In the words that scikit-learn's own checks look for.
+                own = f"X has {k} features, but {type(self).__name__} is expecting {m} features"
+                raise invalid(rule, got, f"pass those of all classes: {own} as input")
         if array.ndim == 2 and (k := array.shape[1]) < 2:
             # In the words that scikit-learn's own checks look for.
             got = f"{k} feature(s) (shape={array.shape}) while a minimum of 2 is required"

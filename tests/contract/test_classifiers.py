@@ -246,7 +246,7 @@ def test_one_class_is_refused():
 
 
 def test_labels_of_two_kinds_are_refused():
-    """numpy cannot sort them."""
+    """NumPy cannot sort them."""
     X, _ = blobs(2, n=4)
     rule = "y must be all strings, all integers or all booleans; got 1 at row 2"
     with pytest.raises(InvalidInput, match=rule):
