@@ -99,7 +99,8 @@ def compare_calibrators(
         of its kind. "spherical" is 1 - spherical score.
     cv : int, splitter or iterable, default 5
         Number of folds, to which rows are dealt at random; an object of scikit-learn with a method
-        `split`; or pairs of indices of training and held-out rows. No row may be held out twice.
+        `split`; or pairs of indices of training and held-out rows. No row may be held out twice, or
+        be among the training rows of its fold.
         Not `StratifiedKFold`, unless only scores matter: labels that decide which rows are held out
         make the tests of fitted maps far too conservative.
     inner_cv : int or splitter, optional
