@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -63,6 +64,13 @@ def check_row_weights(weights: object, n: int) -> Floats | None:
     if weights is None:
         return None
     return moderate_weight(checks.check_weights(weights, n), LARGEST_WEIGHT)
+
+
+def _label_at_end(column: object, labels: Iterable[object]) -> object:
+    """Return the longest label that the name of a column ends in, in letters of any case."""
+    ends = {one: rf"(^|[\W_]){re.escape(str(one))}$" for one in labels}
+    found = [one for one, end in ends.items() if re.search(end, str(column), re.IGNORECASE)]
+    return max(found, key=lambda one: len(str(one)), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,6 +437,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
     def transform(self, X: object) -> Floats:
         """Return calibrated probabilities, so that maps can follow each other in a pipeline.
 
+        A map that gets an array takes its columns for the sorted labels: where a table named them
+        in another order, call `set_output(transform="pandas")`, so that the names go along.
+
         Parameters
         ----------
         X : array_like of shape (n, m) or (n,), or Predictions
@@ -492,6 +503,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
             labels, is_text = set(y.tolist()), y.dtype.kind == "U"
             if labels <= set(names) or (is_text and not labels.isdisjoint(names)):
                 return names
+            # As "temperature_cat", which another map of a pipeline gives, or "CAT".
+            ends = [_label_at_end(name, labels) for name in names]
+            if len(ends) == len(labels) and set(ends) == labels:
+                return ends
         # Without a table the sorted labels, where they name each column, as scikit-learn does.
         are_numbers = y.ndim == 1 and y.size and y.dtype.kind in "iuf"
         if not are_numbers or not (y.min() < 0 or y.max() >= m):
@@ -519,11 +534,14 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         name = "logits" if from_logits else "probs"
         array = checks.as_array(X, name)
         if not reset:
-            if array.ndim == 1 and (m := self.n_features_in_) != 2:
-                rule, got = f"{name} must have {m} columns, as in fit", f"shape {array.shape}"
+            m = self.n_features_in_
+            rule, got = f"{name} must have {m} columns, as in fit", f"shape {array.shape}"
+            if array.ndim == 1 and m != 2:
                 raise invalid(rule, got, "Reshape your data: one row per prediction")
-            if array.ndim == 2:
-                _check_n_features(self, array, reset=False)
+            if array.ndim == 2 and (k := array.shape[1]) != m:
+                # In the words that scikit-learn's own checks look for.
+                own = f"X has {k} features, but {type(self).__name__} is expecting {m} features"
+                raise invalid(rule, got, f"pass those of all classes: {own} as input")
         if array.ndim == 2 and (k := array.shape[1]) < 2:
             # In the words that scikit-learn's own checks look for.
             got = f"{k} feature(s) (shape={array.shape}) while a minimum of 2 is required"

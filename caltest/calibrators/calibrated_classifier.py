@@ -132,6 +132,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         y = check_labels_given(y)
         check_classification_targets(y)
+        if X is None:
+            raise invalid("X must be given", "None", "pass the features")
         X, y = indexable(X, y)
         weight = check_row_weights(sample_weight, len(y))
         estimator = self._estimator()

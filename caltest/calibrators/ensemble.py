@@ -75,7 +75,11 @@ def folds(
         kept = np.flatnonzero(weight > 0)
         return [(kept[train], kept[test]) for train, test in _split(codes[kept], splitter, seed)]
     if not isinstance(splitter, list):
-        splitter = splitter.split(values, codes, **options)
+        try:
+            splitter = list(splitter.split(values, codes, **options))
+        except ValueError as error:  # scikit-learn's, of groups or more folds than rows
+            got = str(error).rstrip(".")
+            raise invalid("cv must split these rows", got, "pass another splitter") from error
     checked: list[Fold] = []
     for pair in splitter:
         rows = []
@@ -91,16 +95,22 @@ def folds(
 
 
 def _split(codes: Ints, k: int, random_state: int | None) -> list[Fold]:
-    """Split by class; classes with fewer members than folds are dealt with the largest one."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    """Split by class; the members of a class are in different folds, if these are enough."""
+    from sklearn.model_selection import StratifiedKFold
 
-    k = min(k, len(codes))
+    n = len(codes)
+    k = min(k, n)
     if k == 1:
         return [(np.arange(1), np.arange(1))]
-    counts, shuffle = np.bincount(codes), random_state is not None
-    kind = KFold if counts.max() < k else StratifiedKFold
-    groups = np.where(counts[codes] < k, counts.argmax(), codes)
-    return list(kind(k, shuffle=shuffle, random_state=random_state).split(codes, groups))
+    shuffle = random_state is not None
+    if (np.bincount(codes)[codes] >= k).all():
+        split = StratifiedKFold(k, shuffle=shuffle, random_state=random_state).split
+        return list(split(codes, codes))
+    # scikit-learn warns of classes with fewer members than folds, or refuses them.
+    rows = np.random.RandomState(random_state).permutation(n) if shuffle else np.arange(n)
+    fold = np.empty(n, np.int64)
+    fold[rows[np.argsort(codes[rows], kind="stable")]] = np.arange(n) % k
+    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
 
 
 def choose(
@@ -211,9 +221,9 @@ class EnsembleCalibrator(Calibrator):
         Options of `calibrator` and the values to compare, as for scikit-learn's GridSearchCV.
     cv : int, splitter or iterable, default 5
         Number of folds; an object of scikit-learn with a method `split`; or pairs of indices of
-        training rows and held-out rows. The folds of an integer have each class in its share;
-        classes with fewer members than folds are dealt with the largest one. Fewer rows than folds
-        are left out one at a time, and a single row is in no fold left out.
+        training rows and held-out rows. The folds of an integer have each class in its share, one
+        with fewer members than folds at most one in each. Fewer rows than folds are left out one at
+        a time, and a single row is in no fold left out.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional

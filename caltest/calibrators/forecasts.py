@@ -350,7 +350,7 @@ class BetaPIT(_OfPIT):
         u = np.clip(forecasts.pit, LEAST, 1.0 - LEAST)
         if np.ptp(u) <= LEAST:
             rule, remedy = "PIT values must vary", "pass outcomes that the model was not given"
-            raise invalid(rule, f"all are {u[0]:.8g}", remedy)
+            raise invalid(rule, f"{u[0]:.8g} in all rows", remedy)
         logs = np.array([share @ np.log(u), share @ np.log1p(-u)])
         self.a_, self.b_ = fit_dirichlet(logs, math.inf)[0].tolist()
 

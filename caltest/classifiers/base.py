@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, ndtr, ndtri, softmax
+from scipy.special import expit, log_ndtr, ndtr, ndtri, softmax
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -108,14 +109,21 @@ def fit_sigmoid(scores: Floats, event: Flags, *, probit: bool = False) -> tuple[
     z = (scores - centre) / spread if spread > 0 else np.zeros(n)
     design = np.stack([z, np.ones(n)])
     if probit:
-        from statsmodels.genmod.families import Binomial, links
-        from statsmodels.genmod.generalized_linear_model import GLM
-
-        beta = GLM(targets, design.T, family=Binomial(links.Probit())).fit(tol=1e-14).params
+        start, exact = np.zeros(2), {"gtol": 1e-10}
+        beta = minimize(_probit_loss, start, (design, targets), "BFGS", jac=True, options=exact).x
     else:
         beta, _ = fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))
     slope = float(beta[0] / spread) if spread > 0 else 0.0
     return slope, float(beta[1] - slope * centre)
+
+
+def _probit_loss(beta: Floats, design: Floats, targets: Floats) -> tuple[float, Floats]:
+    """Return the mean log loss of Phi(beta' design), which is convex, and its gradient."""
+    eta = beta @ design
+    logs, share = log_ndtr([eta, -eta]), np.array([targets, 1 - targets]) / targets.size
+    ratios = np.exp(-eta * eta / 2 - logs) / math.sqrt(2 * math.pi)  # of the density and Phi
+    pull = share * ratios
+    return -float(np.vdot(share, logs)), design @ (pull[1] - pull[0])
 
 
 def normalised(shares: Floats) -> Floats:
@@ -252,6 +260,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         values, labels = validate_data(self, X, y, dtype=np.float64)
         _check_size(values)
+        labels = checks.label_values(labels, "y")
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:

@@ -99,7 +99,8 @@ def compare_calibrators(
         of its kind. "spherical" is 1 - spherical score.
     cv : int, splitter or iterable, default 5
         Number of folds, to which rows are dealt at random; an object of scikit-learn with a method
-        `split`; or pairs of indices of training and held-out rows. No row may be held out twice.
+        `split`; or pairs of indices of training and held-out rows. No row may be held out twice, or
+        be among the training rows of its fold.
         Not `StratifiedKFold`, unless only scores matter: labels that decide which rows are held out
         make the tests of fitted maps far too conservative.
     inner_cv : int or splitter, optional
@@ -222,9 +223,9 @@ def make_setup(
     nested: bool = False,
 ) -> outcomes.Setup:
     """Deal the rows to folds, outside and, to select there, inside of each training set."""
-    if predictions.n < FEWEST_ROWS:
+    if (counted := np.count_nonzero(predictions.weights)) < FEWEST_ROWS:
         rule = f"data must have at least {FEWEST_ROWS} rows, of which parts are held out"
-        raise invalid(rule, f"{predictions.n}", "pass more")
+        raise invalid(rule, f"{counted}", "pass more; rows of weight 0 do not count")
     split_seed, test_seed = _seeds(seed, 2)
     cv, inner_cv = folds
     if isinstance(inner_cv, int | np.integer):
@@ -240,6 +241,10 @@ def make_setup(
         rule = "cv must hold out each row at most once, so that rows count alike"
         remedy = "pass a splitter such as KFold, or a number of folds"
         raise invalid(rule, f"row {row} held out {counts[row]} times", remedy)
+    for train, test in pairs:
+        if (both := np.intersect1d(train, test)).size:
+            rule = "cv must hold out rows that are not among the training rows of their fold"
+            raise invalid(rule, f"row {both[0]} in both", "pass a splitter such as KFold")
     outside = cv if isinstance(cv, int | np.integer) else FOLDS
     inside = outside if inner_cv is None else inner_cv
     inner = (

@@ -528,7 +528,7 @@ def test_bad_weights_are_refused(key):
 
 @every_calibrator
 def test_other_number_of_columns_is_refused(key):
-    with pytest.raises(ValueError, match=r"X has 4 features, but .* is expecting 3 features"):
+    with pytest.raises(InvalidInput, match=r"X has 4 features, but .* is expecting 3 features"):
         fitted(key, 3).predict_proba([[0.25] * 4])
     with pytest.raises(InvalidInput, match=r"probs must have 3 columns, as in fit; got shape"):
         fitted(key, 3).predict_proba([0.5, 0.5])

@@ -245,6 +245,14 @@ def test_one_class_is_refused():
         DirichletGPClassifier().fit(X, np.zeros(len(X)))
 
 
+def test_labels_of_two_kinds_are_refused():
+    """NumPy cannot sort them."""
+    X, _ = blobs(2, n=4)
+    rule = "y must be all strings, all integers or all booleans; got 1 at row 2"
+    with pytest.raises(InvalidInput, match=rule):
+        DirichletGPClassifier().fit(X, np.array(["a", "b", 1, 2], dtype=object))
+
+
 @pytest.mark.parametrize("n_inducing", [10, 1000])
 @every_classifier
 def test_features_may_lie_far_from_zero(classifier, n_inducing):

@@ -40,7 +40,7 @@ class BlocksMap(BinaryCalibrator):
         low, high = self._ends(score, weight, (np.append(0, last[:-1] + 1), last, share))
         # Both ends of each block, or the one where they agree, and the map there.
         kept = np.column_stack([np.full(low.size, fill_value=True), low < high])
-        bound = _check_bound(self.bound, score.size)
+        bound = _check_bound(self.bound, max(score.size, float(weight.sum())))
         self.x_ = np.column_stack([low, high])[kept]
         self.y_ = np.clip(np.repeat(share, kept.sum(axis=1)), bound, 1 - bound)
 
@@ -67,7 +67,8 @@ class IsotonicCalibrator(BlocksMap):
     bound : "auto" or float, default 0
         The map stays within [bound, 1 - bound]. 0 is the map itself, whose 0 and 1 make the log
         loss of other data infinite where one row differs; "auto" is 1 / (n + 2), n the number of
-        rows of the fit: the share that Laplace gives to what was not seen in n rows.
+        rows of the fit, or the sum of their weights where that is larger: the share that Laplace
+        gives to what was not seen in n rows.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional
@@ -117,7 +118,7 @@ class IsotonicCalibrator(BlocksMap):
         return self.y_[np.clip(np.searchsorted(self.x_, inputs.event, side="right") - 1, 0, None)]
 
 
-def _check_bound(value: object, n: int) -> float:
+def _check_bound(value: object, n: float) -> float:
     """Return the bound of a map that is fitted to n rows."""
     if isinstance(value, str):
         check_choice(value, ("auto",), "bound")
@@ -158,7 +159,8 @@ class CenteredIsotonicCalibrator(BlocksMap):
     bound : "auto" or float, default 0
         The map stays within [bound, 1 - bound]. 0 is the map itself, whose 0 and 1 make the log
         loss of other data infinite where one row differs; "auto" is 1 / (n + 2), n the number of
-        rows of the fit: the share that Laplace gives to what was not seen in n rows.
+        rows of the fit, or the sum of their weights where that is larger: the share that Laplace
+        gives to what was not seen in n rows.
     from_logits : bool, default False
         Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
     classes : sequence of length m, optional

@@ -92,7 +92,8 @@ class GPCalibrator(Calibrator):
         Interval for s; by default (1e-5, 1). It is at least 1e-10 times the end of that for theta.
     batch_size : int, optional
         Rows of a mini-batch, for data so large that a pass over them is slow. The fit to one batch
-        is then refined by Adam over random others, `max_iter` of them.
+        is then refined by Adam over random others, `max_iter` of them, which ends near the kernel
+        of the batch, with a bound some nats below that of a fit to all rows.
     max_iter : int, default 300
         Iterations of L-BFGS at most; steps of Adam.
     tol : float, default 1e-6

@@ -13,10 +13,17 @@ from scipy import special
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.ensemble import Setting, choose
+from caltest.calibrators.ensemble import Setting, check_folds, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import softmax_regression
-from caltest.checks import check_choice, check_flag, check_jobs, check_level, check_not_empty
+from caltest.checks import (
+    check_choice,
+    check_flag,
+    check_jobs,
+    check_level,
+    check_not_empty,
+    check_random_state,
+)
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
@@ -53,7 +60,8 @@ class LinearMap(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         pairs = _pairs(self.lam, self.mu)
-        folds_and_jobs, best = (self.cv, self.random_state, check_jobs(self.n_jobs)), 0
+        seed, best = check_random_state(self.random_state), 0
+        folds_and_jobs = check_folds(self.cv), seed, check_jobs(self.n_jobs)
         if len(pairs) > 1:
             grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
             # Those that are compared have no folds of their own, which need not be clonable.
@@ -282,7 +290,8 @@ def check_penalties(value: object, name: str) -> list[float | str]:
     values: list[Any] = list(value) if several else [value]  # type: ignore[call-overload]
     for item in check_not_empty(values, name):
         number = isinstance(item, int | float | np.integer | np.floating)
-        if item != "auto" and not (number and not isinstance(item, bool) and 0 <= item < np.inf):
+        legal = number and not isinstance(item, bool) and 0 <= item < np.inf
+        if not legal and not (isinstance(item, str) and item == "auto"):
             rule = f'{name} must be "auto", a number of at least 0, or a sequence of them'
             raise invalid(rule, shown(item), "pass 0 for no penalty")
     return [item if isinstance(item, str) else float(item) for item in values]

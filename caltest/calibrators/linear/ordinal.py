@@ -15,7 +15,7 @@ from caltest.calibrators.linear import scaling
 from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.softmax import Point
-from caltest.types import Floats
+from caltest.types import Floats, Ints
 
 DECREMENT = 1e-9  # of the decrement: what remains after a step of this size is rounding
 LEAST_GAP = 1e-300  # of log odds, so that it has a logarithm
@@ -39,10 +39,15 @@ def minimum(rows: LogitRows, m: int, ridge: float) -> tuple[Point, bool]:
         The minimum at (a, b, c), and whether it is the only one.
     """
     codes, weight = rows.codes, rows.weight
-    each, design = np.arange(codes.size), designs(rows.logits, m)
+
+    def design(k: Ints) -> Floats:
+        """Return what threshold k of each row takes of (a, b, c), (n, m)."""
+        s, gaps = rows.logits[:, :1], rows.logits[:, 1:]
+        return np.hstack([np.ones_like(s), s, gaps * levels(m)[k]])
+
     # The label is at most k where the log odds of the threshold after it are high, and above k - 1
     # where those of the threshold before it are low.
-    upper, lower = design[each, np.minimum(codes, m - 2)], design[each, np.maximum(codes - 1, 0)]
+    upper, lower = design(np.minimum(codes, m - 2)), design(np.maximum(codes - 1, 0))
     has_upper = np.where(codes < m - 1, weight, 0.0)
     has_lower = np.where(codes > 0, weight, 0.0)
     inner = np.flatnonzero((codes > 0) & (codes < m - 1))
@@ -90,29 +95,24 @@ def newton_step(point: Point) -> tuple[Floats, float]:
     return scaling.scaled_step(point, scale, point.hessian / scale / scale[:, None])
 
 
-def designs(columns: Floats, m: int) -> Floats:
-    r"""Return what the log odds of each threshold take of (a, b, c), (n, m - 1, m).
+def levels(m: int) -> Floats:
+    r"""Return what each :math:`u_k` takes of the gaps :math:`c_j d_j`, (m - 1, m - 2).
 
     :math:`u_k = a + b s + \sum_{j \le k} c_j d_j` less the mean of the sums over k: the mean of the
     u is a + b s, so that the map of the classes in reverse is the same.
     """
-    n = len(columns)
-    out = np.zeros((n, m - 1, m))
-    out[:, :, 0], out[:, :, 1] = 1.0, columns[:, :1]
-    if m > 2:
-        after = np.tri(m - 1)[:, 1:]
-        out[:, :, 2:] = columns[:, None, 1:] * (after - after.mean(axis=0))
-    return out
+    after = np.tri(m - 1)[:, 1:]
+    return np.asarray(after - after.mean(axis=0))
 
 
 def mapped(columns: Floats, theta: Floats) -> Floats:
     """Return the probabilities (n, m) of the mean log odds and the gaps."""
-    u = designs(columns, theta.size) @ theta
+    gaps = theta[2:] * columns[:, 1:]
+    u = theta[0] + theta[1] * columns[:, :1] + gaps @ levels(theta.size).T
     logs = np.zeros((len(u), theta.size))
     logs[:, :-1] += log_expit(u)
     logs[:, 1:] += log_expit(-u)
-    gaps = np.maximum(theta[2:] * columns[:, 1:], LEAST_GAP)
-    logs[:, 1:-1] += np.log(-np.expm1(-gaps))
+    logs[:, 1:-1] += np.log(-np.expm1(-np.maximum(gaps, LEAST_GAP)))
     probs = np.exp(logs)
     return np.asarray(probs / probs.sum(axis=1, keepdims=True))
 

@@ -96,6 +96,7 @@ def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, 
 
 Trial = tuple[float, Floats, Floats]  # objective, gradient, probabilities
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
+EPSILON = 4e-16  # of the objective, of one near 0 too
 ROUNDING = 1e-14  # of the gradient, relative to the size of x
 VANISHED = 1e-9  # of the gradient, relative to the size of x: what rounding may leave of it
 DENSE = 600  # parameters
@@ -274,7 +275,7 @@ def minimise(task: Problem, warm: Floats | None = None) -> Minimum:
             theta = theta + part * step
             before, norm = norm, float(np.linalg.norm(gradient))
             escaping = task.change(part * step) > LARGE_STEP and norm > before / FAST
-            if norm <= enough:
+            if norm <= enough or norm == before:  # the step was lost in rounding
                 break
     return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(length, 1.0))
 
@@ -284,12 +285,14 @@ def _moved(
 ) -> tuple[float, Trial] | None:
     """Shorten the step until the objective falls by enough, or the gradient does.
 
-    Near the minimum the objective no longer tells: it falls by less than its last digit.
+    Near the minimum the objective no longer tells: it falls by less than its last digit, or that of
+    the sums of exponentials, which are at least 1.
     """
     norm = np.linalg.norm(gradient)
 
     def is_flatter(trial: Trial) -> bool:
-        return abs(trial[0] - value) <= 1e-13 * abs(value) and bool(np.linalg.norm(trial[1]) < norm)
+        close = abs(trial[0] - value) <= max(1e-13 * abs(value), EPSILON)
+        return close and bool(np.linalg.norm(trial[1]) < norm)
 
     slope = float(np.vdot(gradient, step))
     return backtrack(lambda length: task.at(theta + length * step), value, slope, is_flatter)

@@ -83,6 +83,7 @@ def _in_order(
         sums[1, :, :-1] = q[:, ::-1].cumsum(axis=1)[:, ::-1]  # the smallest added first
         filled, mended = np.empty_like(q), np.empty_like(q)
         fill(filled, q, *sums, r, g[broken])
+        filled *= 1 - TILT * np.arange(q.shape[1])
         np.put_along_axis(mended, order, filled, axis=1)
         rows[broken] = mended
     # Others may be equal to the predicted class, up to rounding.
@@ -109,8 +110,7 @@ def _fill_around(
             last += 1
             c = _factor(1 - (last - first) * g, before[i, first] + after[i, last])
         for k in range(m):
-            tied = g * (1 - TILT * (k - r + 1))
-            rows[i, k] = tied if first <= k < last else c * probs[i, k]
+            rows[i, k] = g if first <= k < last else c * probs[i, k]
 
 
 @njit()
@@ -143,8 +143,7 @@ def _fill_both(
         a, f = _reach(q, before[i], r, g, level, -1)
         c, e = _reach(q, after[i], r, 1 - g, level, 1)
         for k in range(m):
-            tied = level * (1 - TILT * (k - r))
-            rows[i, k] = tied if f <= k < e else (a if k < f else c) * q[k]
+            rows[i, k] = level if f <= k < e else (a if k < f else c) * q[k]
 
 
 @njit()

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import DataConversionWarning
+from sklearn.pipeline import make_pipeline
 
 from caltest import InvalidInput, Predictions
 from caltest.calibrators import (
@@ -13,6 +14,7 @@ from caltest.calibrators import (
     OneVsRest,
     PlattScaling,
     TemperatureScaling,
+    VectorScaling,
 )
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.output import Saved, decode, encode
@@ -156,6 +158,32 @@ def test_columns_of_a_table_name_the_classes(prefix):
     assert other.classes_.tolist() == ["x", "y", "z"]
     with pytest.raises(InvalidInput, match="among the classes 'dog', 'emu', 'cat'; got 'fox'"):
         TemperatureScaling().fit(table, np.array(["dog", "fox", "cat"])[np.arange(60) % 3])
+
+
+@pytest.mark.parametrize("form", ["{}", "proba_{}", "temperature_{}", "P {}"])
+@pytest.mark.parametrize("names", [["cat", "big cat", "ant"], [7, 3, 5]])
+def test_columns_that_end_in_the_labels_name_the_classes(names, form):
+    """In letters of any case: not the sorted labels, which stand in another order."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    y = np.arange(60) % 3
+    table = pd.DataFrame(probs, columns=[form.format(name).upper() for name in names])
+    fitted = VectorScaling().fit(table, np.array(names)[y])
+    assert fitted.classes_.tolist() == names
+    expected = VectorScaling().fit(probs, y).predict_proba(probs)
+    np.testing.assert_array_equal(fitted.predict_proba(table), expected)
+
+
+def test_maps_of_a_pipeline_hand_the_names_on():
+    names = ["cat", "dog", "ant"]
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 200)
+    y = (probs.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
+    table = pd.DataFrame(probs, columns=names)
+    maps = make_pipeline(TemperatureScaling(), VectorScaling()).set_output(transform="pandas")
+    found = maps.fit(table, np.array(names)[y]).predict_proba(table)
+    first = TemperatureScaling().fit(probs, y).predict_proba(probs)
+    expected = VectorScaling().fit(first, y).predict_proba(first)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_map_with_an_attribute_that_it_has_not_is_refused():

@@ -240,3 +240,15 @@ def test_unfit_parts_are_refused(case):
     X, y = (np.eye(4), np.arange(4)) if case == "pairwise" else (globals()["X"], Y)
     with pytest.raises(InvalidInput, match=message):
         CalibratedClassifier(estimator, calibrator, cv=2).fit(X, y)
+
+
+def test_features_must_be_given():
+    with pytest.raises(InvalidInput, match="X must be given; got None; pass the features"):
+        CalibratedClassifier().fit(None, Y)
+
+
+def test_two_members_of_a_class_are_enough():
+    """They are in different folds, so that each classifier is fitted to one of them."""
+    y = np.arange(len(X)) < 2
+    fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(X, y)
+    assert len(fitted.estimators_) == 3

@@ -82,12 +82,22 @@ def test_folds_are_those_of_stratified_k_fold(seed):
     assert same(folds(ROWS, CODES, None, 5, seed), list(splitter.split(ROWS, CODES)))
 
 
-def test_folds_of_few_rows_or_rare_classes():
-    """As many classes as rows cannot be stratified; few rows are left out one at a time."""
-    codes = np.arange(12)
-    assert same(folds(codes, codes, None, 4), list(KFold(4).split(codes)))
-    pairs = folds(ROWS[:3], CODES[:3], None, 5)
-    assert sorted(int(test[0]) for _, test in pairs) == [0, 1, 2]
+@pytest.mark.parametrize("seed", [None, 3])
+def test_members_of_a_rare_class_are_in_different_folds(seed):
+    """So the training rows of each fold have one; folds differ by a row at most."""
+    codes = np.repeat([0, 1, 2, 3], [2, 2, 3, 30])
+    pairs = folds(codes, codes, None, 5, seed)
+    for train, test in pairs:
+        assert np.bincount(codes[test], minlength=4)[:3].max() <= 1
+        np.testing.assert_array_equal(np.sort(np.append(train, test)), np.arange(37))
+    assert sorted(len(test) for _, test in pairs) == [7, 7, 7, 8, 8]
+
+
+def test_folds_of_few_rows_leave_out_one():
+    """Of as many classes as rows too."""
+    for codes in (CODES[:3], np.arange(3)):
+        pairs = folds(codes, codes, None, 5)
+        assert sorted(int(test[0]) for _, test in pairs) == [0, 1, 2]
     (pair,) = folds(ROWS[:1], CODES[:1], None, 5)
     assert [rows.tolist() for rows in pair] == [[0], [0]]
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.optimize import approx_fprime
+from scipy.special import expit, log_ndtr
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
@@ -41,3 +42,19 @@ def test_sigmoid_sees_no_order_in_rounding():
     """Scores that differ in their last digits are constant, as after another unit of features."""
     slope, intercept = fit_sigmoid(0.75 + np.array([0.0, 1e-16, 2e-16, 0.0]), np.arange(4) < 1)
     assert (slope, intercept) == fit_sigmoid(np.full(4, 0.75), np.arange(4) < 1)
+
+
+def test_probit_is_the_best_where_scores_nearly_separate():
+    """The gradient of the mean log loss vanishes: steps of Fisher scoring ended far from there."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=1000)
+    event = scores + 0.01 * rng.normal(size=1000) > 0
+    N, rest = event.sum(), (~event).sum()
+    targets = np.where(event, (N + 1) / (N + 2), 1 / (rest + 2))
+
+    def loss(beta):
+        eta = beta[0] * scores + beta[1]
+        return -np.mean(targets * log_ndtr(eta) + (1 - targets) * log_ndtr(-eta))
+
+    found = np.array(fit_sigmoid(scores, event, probit=True))
+    np.testing.assert_allclose(approx_fprime(found, loss), 0, atol=1e-6)

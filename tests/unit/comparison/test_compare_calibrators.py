@@ -37,6 +37,7 @@ def sharp(n, m=3, seed=0, temperature=2.0):
 
 
 DATA = sharp(240)
+ONE = Predictions(DATA.probs, DATA.labels, sample_weight=np.arange(240) == 7)
 CLASSES = DATA.classes
 QUICK = {"n_resamples": 19, "rng": 1}
 
@@ -470,6 +471,8 @@ def test_input_is_not_mutated():
         ({"model": np.zeros((5, 3)), "data": DATA, "from_logits": True}, "the rows and classes"),
         ({"cv": 1}, "cv must be an integer of at least 2"),
         ({"cv": ShuffleSplit(5, random_state=0)}, "hold out each row at most once"),
+        ({"cv": [(range(9), range(8, 20))]}, "among the training rows of their fold; got row 8"),
+        ({"cv": GroupKFold(3)}, "cv must split these rows; got The 'groups' parameter should not"),
         ({"inner_cv": 1}, "inner_cv must be an integer of at least 2"),
         ({"inner_cv": [(range(9), range(9, 20))]}, "inner_cv must be a number of folds or a"),
         ({"lens": "classwise"}, "not be a family of lenses here; got classwise"),
@@ -478,6 +481,7 @@ def test_input_is_not_mutated():
         ({"level": 5}, "pass 0.05 for 5 %"),
         ({"bins": 3}, "options must be taken by a test"),
         ({"data": DATA.subset(np.arange(8))}, "data must have at least 10 rows"),
+        ({"data": ONE}, "data must have at least 10 rows, .*; got 1; .* weight 0 do not count"),
     ],
 )
 def test_illegal_call_has_a_message(options, message):

@@ -34,6 +34,17 @@ def test_isotonic_within_bounds_leaves_everything_possible():
             IsotonicCalibrator(bound=bound).fit(P, Y)
 
 
+@pytest.mark.parametrize("kind", [IsotonicCalibrator, CenteredIsotonicCalibrator])
+def test_bound_counts_a_weight_of_two_as_two_rows(kind):
+    """Weights below 1 leave the number of rows."""
+    weight = np.arange(len(Y)) % 3 + 1
+    weighted = kind(bound="auto").fit(P, Y, weight)
+    repeated = kind(bound="auto").fit(np.repeat(P, weight), np.repeat(Y, weight))
+    np.testing.assert_allclose(weighted.predict_proba(P), repeated.predict_proba(P), atol=1e-12)
+    small = kind(bound="auto").fit(P, Y, weight / weight.sum())
+    assert small.y_.min() == pytest.approx(1 / (len(Y) + 2))
+
+
 def test_isotonic_of_tiny_scores_is_finite():
     """scikit-learn's own gives NaN at the edges of such data."""
     rng = np.random.default_rng(0)

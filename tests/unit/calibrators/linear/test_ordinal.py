@@ -1,5 +1,6 @@
 """Ordinal scaling beside SciPy and statsmodels."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -105,3 +106,16 @@ def test_verdict_names_the_map_where_classes_are_ordered():
     y = labels_of(probs_of(0.6 * log_odds - 0.5), rng)
     data = ct.Predictions(probs_of(log_odds), y, ordinal=True)
     assert "OrdinalScaling()" in str(ct.verdict(data, rng=1, n_resamples=99))
+
+
+def test_memory_grows_with_rows_times_classes():
+    """Not with the square of the classes: of 1000 rows and 60 classes that would be 29 MB."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(60), 1000)
+    y = labels_of(p, rng)
+    calibrator = OrdinalScaling(classes=range(60))
+    tracemalloc.start()
+    calibrator.fit(p, y).predict_proba(p)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * p.nbytes

@@ -10,6 +10,9 @@ from caltest.calibrators import (
     StructuredVectorScaling,
     TemperatureScaling,
 )
+from caltest.calibrators.linear import softmax_regression
+from caltest.calibrators.linear.softmax_regression import minimise
+from caltest.errors import DegenerateDataWarning
 
 M, LAMS = 4, {"diagonal_lam": 0.5, "intercept_lam": 2.0}
 KINDS = [
@@ -70,3 +73,19 @@ def test_structured_scaling_is_the_minimum_that_scipy_finds(calibrator, data):
     assert np.linalg.norm(both(theta[free])[1]) < 1e-9
     expected = softmax(s @ W.T + calibrator.biases_, axis=1)
     np.testing.assert_allclose(calibrator.predict_proba(z), expected, rtol=1e-12)
+
+
+def test_minimum_of_separated_labels_takes_few_steps(monkeypatch):
+    """Rounding of a loss near 0 does not hide that a step leads to the minimum."""
+    found = []
+
+    def counted(task):
+        found.append(minimise(task))
+        return found[-1]
+
+    monkeypatch.setattr(softmax_regression, "minimise", counted)
+    z = np.random.default_rng(0).normal(size=(3000, 2))
+    with pytest.warns(DegenerateDataWarning, match="each label is the most probable class"):
+        StructuredMatrixScaling(from_logits=True).fit(z, z.argmax(axis=1))
+    assert found[0].steps < 10
+    assert found[0].norm < 1e-12
