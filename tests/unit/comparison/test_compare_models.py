@@ -268,3 +268,26 @@ def test_illegal_call_has_a_message(models, data, options, message):
     """Each names the argument, the rule and the remedy."""
     with pytest.raises(InvalidInput, match=message):
         compare(models, data, **options)
+
+
+def test_clusters_of_arrays_are_those_of_predictions():
+    """Both the differences of scores and the tests allow for rows that depend."""
+    rng, cluster = np.random.default_rng(5), np.repeat(np.arange(30), 5)
+    off = np.exp(rng.normal(0.0, 1.0, 30))[cluster, None] ** [0, 1]
+    models = {"a": BINARY.probs * off, "b": BINARY.probs / off}
+    models = {name: p / p.sum(axis=1, keepdims=True) for name, p in models.items()}
+    held = {name: Predictions(p, Y, clusters=cluster) for name, p in models.items()}
+    found, expected = compare(models, cluster=cluster, test="ks"), compare(held, None, test="ks")
+    assert found.pairs == expected.pairs
+    assert found.tests.pvalues.tolist() == expected.tests.pvalues.tolist()
+    assert found.pairs != compare(models, test="ks").pairs
+
+
+def test_parts_of_the_rows_are_not_compared():
+    """Nor do data options of arrays say anything of Predictions."""
+    for name in ("by", "segments"):
+        with pytest.raises(InvalidInput, match=f"{name} has no effect in a comparison"):
+            compare(**{name: Y})
+    held = {name: Predictions(p, Y) for name, p in MODELS.items()}
+    with pytest.raises(InvalidInput, match="cluster has no effect where all models are Pred"):
+        compare(held, None, cluster=Y)
