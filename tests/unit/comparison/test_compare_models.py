@@ -291,3 +291,13 @@ def test_parts_of_the_rows_are_not_compared():
     held = {name: Predictions(p, Y) for name, p in MODELS.items()}
     with pytest.raises(InvalidInput, match="cluster has no effect where all models are Pred"):
         compare(held, None, cluster=Y)
+
+
+def test_interval_knows_of_events_that_few_rows_lack():
+    """No event among fifty: that the lower risk is better by .01 does not say that it is."""
+    p = np.linspace(0.01, 0.03, 50)
+    found = compare({"risk": p, "half": p / 2}, np.zeros(50, int), classes=[0, 1], reference="risk")
+    row = found["half"].difference
+    assert row.difference == pytest.approx(-0.01, abs=0.001)
+    # The log loss of an event is log 2 more, and 1 - .025^(1/50) = 7.1 % of the rows may have one.
+    assert row.high == pytest.approx(0.071 * np.log(2.0) - 0.01, abs=0.01)
