@@ -436,7 +436,7 @@ def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
         return l1_distances(left, right)
     from scipy.spatial.distance import cdist
 
-    found = cdist(left, right, metric=lambda s, t: as_number(metric(s, t), "metric"))
+    found = np.asarray(cdist(left, right, metric=lambda s, t: as_number(metric(s, t), "metric")))
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
     return found
