@@ -150,11 +150,9 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
             number = np.unique(predictions.clusters, return_inverse=True)[1]
             terms = np.asarray(np.bincount(number, terms), float)
         error[k] = np.sqrt(np.square(terms).sum() * terms.size / max(terms.size - 1, 1)) / total
-        limits = [
-            gap_of(rows._replace(happened=treated & one), "event", "").at(level)
-            for one in (event, ~event)
-        ]
-        (a, b), (c, d) = ((one.observed - one.low, one.high - one.observed) for one in limits)
+        parts = (rows._replace(happened=treated & one) for one in (event, ~event))
+        both = (gap_of(one, "event", "").at(level) for one in parts)
+        (a, b), (c, d) = ((one.observed - one.low, one.high - one.observed) for one in both)
         unseen[:, k] = math.hypot(a, odds[k] * d), math.hypot(b, odds[k] * c)
     rate = float(weight @ event / total)
     return NetBenefit(
