@@ -123,10 +123,10 @@ def compare_models(
     -----
     Intervals are those of Student's t with n - 1 degrees of freedom, each by itself; one without 0
     is stretched to both sides until it reaches 0 where the unadjusted p-value is above
-    1 - confidence, and where fewer than fifty labels decide it reaches as far as a row that has not
-    been seen would take it. They do not allow for the choice of the best by the same data: name a
-    reference where they matter. Rows are taken as independent, unless they have clusters: then the
-    rows of a cluster have the same sign, and n is the number of clusters.
+    1 - confidence, and of two classes, where fewer than fifty labels decide, it reaches as far as a
+    row that has not been seen would take it. They do not allow for the choice of the best by the
+    same data: name a reference where they matter. Rows are taken as independent, unless they have
+    clusters: then the rows of a cluster have the same sign, and n is the number of clusters.
 
     References
     ----------
