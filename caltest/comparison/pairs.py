@@ -156,19 +156,15 @@ def with_row_unseen(
 ) -> Ends:
     """Return ends that reach as far as those with a row not seen, where few labels decide.
 
-    Its label is the one that makes most difference, in proportion to what probability it has where
-    both models have the same expected score, see `places_between`.
+    Its label is the one that makes most difference, in proportion to its mean probability in both.
     """
     if first.m != 2 or first.n > CELLS:  # of more classes some label is next to impossible
         return ends
     a, b, table = score.between(first, second)
-    moments = row_moments(a, b, table)
-    if are_many(moments, first.weights) or not np.isfinite(table).all():
+    if are_many(row_moments(a, b, table), first.weights) or not np.isfinite(table).all():
         return ends
-    t = moments[2][:, None]
     values = first.weights[:, None] * table, first.weights * differences, -math.inf
-    rows = ScoredRows.of_rows(cast("Predictions", first), *values)
-    rows = replace(rows, probs=(1.0 - t) * a + t * b)
+    rows = replace(ScoredRows.of_rows(cast("Predictions", first), *values), probs=(a + b) / 2.0)
     return rows.with_row_unseen(ends, level, draws)
 
 
