@@ -87,6 +87,14 @@ def as_numbers(values: object, name: str) -> AnyArray:
         raise invalid(f"{name} must be numbers", got, "convert them to floats first") from error
 
 
+def as_number(found: object, name: str) -> float:
+    """Read what a function of the caller's returned as a number."""
+    value = as_array(found, f"what {name} returns")
+    if value.size != 1 or value.dtype.kind not in "fiub":
+        raise invalid(f"{name} must return a number", shown(found), "use float()")
+    return float(value.item())
+
+
 def _as_it_is_read(text: str) -> str:
     """Say how to write a number that is one to people: 70%, or 0,7."""
     if re.fullmatch(r"[0-9.]+ ?%", text) and _is_numeral(text.rstrip(" %")):

@@ -16,7 +16,7 @@ from caltest.comparison import maps, outcomes
 from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.options import WeightedOptions, parted
+from caltest.predictions.options import RowOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.comparison import SELECTED
 
@@ -128,9 +128,9 @@ def compare_calibrators(
         Called with (steps done, steps in all), two steps a calibrator.
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `sample_weight`, `renormalize`, `ordinal` and `from_logits`, by which an array, columns or
-        what `model` returns are logits: the calibrators are given these, and `best` takes them.
-        Options of the tests, such as `kernel=`.
+        `sample_weight`, `cluster`, `time`, `lag`, `renormalize`, `ordinal` and `from_logits`, by
+        which an array, columns or what `model` returns are logits: the calibrators are given these,
+        and `best` takes them. Options of the tests, such as `kernel=`.
 
     Returns
     -------
@@ -147,7 +147,8 @@ def compare_calibrators(
     -----
     The standard error is that of the mean over held-out rows, valid for many rows and calibrators
     that depend little on a single training row (Bayle et al.); it does not hold what other
-    training sets would change. It and the tests take rows as independent, those of a group too.
+    training sets would change. It and the tests take rows as independent, those of a group too, but
+    not those of a `cluster`.
 
     References
     ----------
@@ -167,7 +168,7 @@ def compare_calibrators(
     >>> result.best.predict_proba(data).shape
     (300, 3)
     """
-    columns, options = parted(data_and_test_options, WeightedOptions)
+    columns, options = parted(data_and_test_options, RowOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)

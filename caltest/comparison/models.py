@@ -23,7 +23,7 @@ from caltest.measures import ScoreDecomposition
 from caltest.predictions import ModelData, Rows, tables
 from caltest.predictions.model_data import FORECASTS
 from caltest.predictions.models import is_forecaster, is_model
-from caltest.predictions.options import WeightedOptions, parted
+from caltest.predictions.options import RowOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 
 CONFIDENCE = 0.95
@@ -102,7 +102,8 @@ def compare_models(
         Called with (models done, models in all).
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `classes`, `sample_weight`,
-        `from_logits` and `renormalize`. Options of the tests of calibration, such as `kernel=`.
+        `cluster`, `time`, `lag`, `from_logits` and `renormalize`. Options of the tests of
+        calibration, such as `kernel=`.
 
     Returns
     -------
@@ -122,8 +123,9 @@ def compare_models(
     -----
     Intervals are those of Student's t with n - 1 degrees of freedom, each by itself; one without 0
     is stretched to both sides until it reaches 0 where the unadjusted p-value is above
-    1 - confidence. They do not allow for the choice of the best by the same data: name a reference
-    where they matter. Rows are taken as independent, unless the models are Predictions with
+    1 - confidence, and of two classes, where fewer than fifty labels decide, it reaches as far as a
+    row that has not been seen would take it. They do not allow for the choice of the best by the
+    same data: name a reference where they matter. Rows are taken as independent, unless they have
     clusters: then the rows of a cluster have the same sign, and n is the number of clusters.
 
     References
@@ -146,14 +148,14 @@ def compare_models(
     >>> result.best, result["cautious"].difference.pvalue
     ('as it is', 0.034)
     """
-    columns, options = parted(data_and_test_options, WeightedOptions)
+    columns, options = parted(data_and_test_options, RowOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     checks.check_unused("where each model has its own", probs=columns.get("probs"))
     given = ModelData(None, data if y is None else (data, y), **columns)
     named = check_models(models)
     if all(isinstance(one, Rows) for one in named.values()):
-        checks.check_unused("where all models are Predictions or Forecasts", data=data)
+        checks.check_unused("where all models are Predictions or Forecasts", data=data, **columns)
     if reference is not None:
         check_control(reference, list(named), "reference")
     seen = _same_rows({name: _rows(one, given) for name, one in named.items()})

@@ -22,7 +22,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions, Rows
-from caltest.predictions.options import WeightedOptions
+from caltest.predictions.options import RowOptions
 from caltest.results import ComparedCalibrator, HTest, TestedPart
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order
@@ -32,7 +32,7 @@ ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
 Maps = Mapping[str, AnyCalibrator]
 
 
-class ComparedOptions(WeightedOptions, MeasureOptions, total=False):
+class ComparedOptions(RowOptions, MeasureOptions, total=False):
     """Data options of a comparison, and options of its tests of calibration."""
 
     test: str | Measure | Sequence[str | Measure] | None
@@ -80,6 +80,8 @@ def make_calibration_tests(
     **options: Any,
 ) -> CalibrationTests:
     """Check what `test_calibration` takes; a family of lenses is refused."""
+    parts = {name: options.pop(name, None) for name in ("by", "segments")}
+    checks.check_unused("in a comparison, which is of all rows", **parts)
     lenses = [resolve_lens(one) for one in as_list(lens, "lens")]
     for one in lenses:
         checks.check_not_family(one.is_family, one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import stdtrit
@@ -13,9 +13,12 @@ from scipy.special import stdtrit
 from caltest.comparison import scores
 from caltest.comparison.outcomes import CalibrationTests
 from caltest.htests.combine import adjusted_pvalues
+from caltest.intervals.mean import ScoredRows
+from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws, drawn_values
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
+from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
@@ -62,6 +65,12 @@ def compared_pairs(
             pvalue = max(pvalue, redrawn_pvalue(*both, score, differences, **draws))
         if stderr is not None and math.isfinite(mean):
             low, high = mean - quantile * stderr, mean + quantile * stderr
+            if pvalue is not None:  # a difference that is found stays one
+                ends, is_found = Ends(low, high, mean, ""), pvalue <= 1.0 - confidence
+                asked: dict[str, Any] = {"level": confidence, "draws": Draws(draws_of, seed)}
+                ends = with_row_unseen(*both, score, differences, ends, **asked)
+                low = low if is_found and mean > 0 else ends.low
+                high = high if is_found and mean < 0 else ends.high
             if pvalue is not None and pvalue > 1.0 - confidence and not low <= 0.0 <= high:
                 # The test does not reject 0: the interval about the same middle reaches it.
                 low, high = (0.0, low + high) if low > 0.0 else (low + high, 0.0)
@@ -133,6 +142,30 @@ def flipped_sums(values: Floats, *, n_resamples: int, seed: int, n_jobs: int | N
         return total
 
     return drawn_values(batch, Draws(n_resamples, seed), n_jobs)
+
+
+def with_row_unseen(
+    first: Rows,
+    second: Rows,
+    score: scores.ProperScore,
+    differences: Floats,
+    ends: Ends,
+    *,
+    level: float,
+    draws: Draws,
+) -> Ends:
+    """Return ends that reach as far as those with a row not seen, where few labels decide.
+
+    Its label is the one that makes most difference, in proportion to its mean probability in both.
+    """
+    if first.m != 2 or first.n > CELLS:  # of more classes some label is next to impossible
+        return ends
+    a, b, table = score.between(first, second)
+    if are_many(row_moments(a, b, table), first.weights) or not np.isfinite(table).all():
+        return ends
+    values = first.weights[:, None] * table, first.weights * differences, -math.inf
+    rows = replace(ScoredRows.of_rows(cast("Predictions", first), *values), probs=(a + b) / 2.0)
+    return rows.with_row_unseen(ends, level, draws)
 
 
 # ---- labels redrawn from a model between the two -------------------------------------------------
@@ -271,11 +304,10 @@ def places_between(moments: Floats, weight: Floats) -> list[Floats]:
     list of (n,) array
         The t of three mixtures, or of the first alone.
     """
-    own, other, t, second_moment, fourth, reach = moments
-    variance = np.square(weight) * second_moment
-    fourth = np.square(np.square(weight)) @ fourth
-    if variance.sum() ** 2 >= MANY * fourth:
+    own, other, t, second_moment, _, reach = moments
+    if are_many(moments, weight):
         return [t]
+    variance = np.square(weight) * second_moment
     order = np.argsort(-weight * reach, kind="stable")
     share = np.cumsum(variance[order])
     decisive = np.zeros(t.size, dtype=bool)
@@ -287,3 +319,9 @@ def places_between(moments: Floats, weight: Floats) -> list[Floats]:
             kept = min(1.0, lost[1] / lost[0]), min(1.0, lost[0] / lost[1])
             places.append(np.where(at_first, (1.0 - kept[0]) * t, t + kept[1] * (1.0 - t)))
     return places
+
+
+def are_many(moments: Floats, weight: Floats) -> bool:
+    """Tell whether fifty labels or more carry the variance of the sum of differences."""
+    square = np.square(weight)
+    return bool((square @ moments[3]) ** 2 >= MANY * (np.square(square) @ moments[4]))

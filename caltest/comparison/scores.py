@@ -208,10 +208,7 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
     functions = usual | dict(others)
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
         found = {name: function(predictions) for name, function in functions.items()}
-    for name, value in found.items():
-        if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fiub":
-            raise invalid(f"measures[{name!r}] must return a number", shown(value), "use float()")
-    return {name: float(value) for name, value in found.items()}
+    return {name: checks.as_number(value, f"measures[{name!r}]") for name, value in found.items()}
 
 
 def _coverage(forecasts: Forecasts) -> float:

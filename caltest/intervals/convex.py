@@ -33,8 +33,9 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
 
     by the triangle inequality below, and above by Jensen's, for the norm of a mean is at most the
     mean of the norm. T0 is the noise under calibration, which resampled rows show too small where
-    bins have one row or two. Where the norm is one mean gap, the largest partial sum, the upper end
-    is at least that of "unseen-events" there, which knows how skewed few events make it. Neither
+    bins have one row or two. Where the norm is one mean gap, the largest partial sum, or cannot be
+    below that of all rows, the upper end is at least that of "unseen-events" there, which knows how
+    skewed few events make it, and that there may be more where none was seen. Neither
     end needs the norm to be differentiable, as the bootstrap of a supremum does, nor the error to
     be positive; the price is that the interval is conservative. The UCME is the square of a norm,
     and so are its ends.
@@ -82,8 +83,9 @@ def cells_interval(
     unseen = bound.statistic.unseen if bound.statistic else None
     if unseen is not None:
         high = estimate + math.hypot(high - estimate, unseen(a))
-    if norm.mean_gap is not None:
-        scores = norm.mean_gap() * np.stack([-cells.mean, 1.0 - cells.mean])
+    counts = [np.ones(len(cells)), -np.ones(len(cells))] if measure.bounds_mean_gap else []
+    for count in counts if norm.mean_gap is None else [*counts, norm.mean_gap()]:
+        scores = count * np.stack([-cells.mean, 1.0 - cells.mean])
         high = max(high, ScoredRows.of_cells(cells, scores).upper_limit(a, draws))
     notes = measure.interval_notes(METHOD.key, cells.rows)
     return Ends(low, high, estimate, f"{METHOD.title}, of cells", notes)

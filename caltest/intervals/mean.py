@@ -178,7 +178,8 @@ class ScoredRows:
         extreme, chance = self._unseen(side)
         some = self.counts > 0
         sizes, own, weight = self.counts[some], self.weighted[some], self.weight[some]
-        typical, step = float(weight.mean()), max(1, AT_A_TIME // sizes.size)
+        step = max(1, AT_A_TIME // sizes.size)
+        typical = float(sizes @ np.square(weight) / (sizes @ weight))  # of a row, by weight
 
         def batch(rng: np.random.Generator, size: int) -> Floats:
             found = []

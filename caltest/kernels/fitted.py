@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.checks import as_number
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels import bandwidth as rules
 from caltest.kernels.simplex import MatrixKernel, ScalarKernel
@@ -430,11 +431,12 @@ def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
         out = np.empty((len(left), len(right)))
         l2_tile(left, right, out)
         return out
-    if not callable(kernel.metric):
+    metric = kernel.metric
+    if not callable(metric):
         return l1_distances(left, right)
     from scipy.spatial.distance import cdist
 
-    found = np.asarray(cdist(left, right, metric=kernel.metric), dtype=float)
+    found = np.asarray(cdist(left, right, metric=lambda s, t: as_number(metric(s, t), "metric")))
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
     return found

@@ -137,6 +137,7 @@ class Measure(ABC):
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
     is_squared: ClassVar[bool] = False  # the error of a deviation, whose root is steadier
+    bounds_mean_gap: ClassVar[bool] = False  # never below the mean gap of two classes (Jensen)
 
     @property
     def witness_kernel(self) -> MatrixKernel | None:
@@ -393,12 +394,16 @@ class Measure(ABC):
         Of an error that is the largest of many means, that where it has it. Resampled rows show
         none of them as skewed as few events make it.
         """
+        if predictions.m != 2:
+            return ()
+        gap = np.asarray(np.arange(2.0) - predictions.probs[:, 1:])
+        tables = (gap, -gap) if self.bounds_mean_gap else ()
         found = self.statistic(self.rows(predictions)) if self.offers("statistic") else None
         if found is None or found.norm is None or found.norm.mean_gap is None:
-            return ()
+            return tables
         order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
         rows[slice(None) if order is None else order] = found.norm.mean_gap()
-        return (np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - predictions.probs[:, 1:])),)
+        return (*tables, rows[:, np.newaxis] * gap)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

@@ -250,6 +250,8 @@ def difference_in_words(test: HTest) -> str:
     predicted, observed, gap = numbers_in_words(size)
     numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
     if not speaks(test.pvalue, test.level):
+        if size.is_clear:  # which p, of three statistics together, need not see
+            return f"{first}, though the interval of {size.name} leaves out 0: {numbers}."
         most = f"a difference of {100 * max(abs(size.low), abs(size.high)):.1f} points"
         return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"

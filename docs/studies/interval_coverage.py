@@ -403,7 +403,9 @@ What the table shows:
 - The ICI and the lower bound of the ECE are never below the mean gap, and their upper ends no lower
   than that of the mean gap by "unseen-events": without it they cover the wrong group in 91.2 %
   (ICI, n = 30, 800 data sets) and 87.2 % (lower bound, n = 100, 250 data sets), with it in 99.1 and
-  99.2 %.
+  99.2 %. Nor are the ECE, the classwise and the smooth ECE, KS and Kuiper: of 1.1 % predicted and
+  3.4 % true, log odds 1.2 too low, a third of the data sets of n = 30 have no event, and without it
+  they cover in 59 to 62 % (n = 50: 85 %), with it in all of 50.
 - Other errors of the wrong group with n = 30, 100 and 500, from 50 to 250 data sets each: Kuiper's
   is covered in 96, 98 and 98 %, the classwise ECE in 96, 96 and 98 %, the smooth ECE in 97, 94 and
   98 %, the UCME in 100, 100 and 94 %, E50 and E90 in 97 to 100 %, the lower bound of the ECE in

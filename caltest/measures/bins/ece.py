@@ -336,6 +336,10 @@ class ECE(DistanceErrors):
     def symbol(self) -> str:
         return "ECE" if self.p == 1 else f"ECE_{self.p:g}"
 
+    @property
+    def bounds_mean_gap(self) -> bool:  # type: ignore[override]
+        return self.distance in errors.NORMS
+
 
 def ece(
     probs: object,
@@ -601,6 +605,7 @@ class ClasswiseECE(Measure):
 
     key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0
+    bounds_mean_gap: ClassVar[bool] = True
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)

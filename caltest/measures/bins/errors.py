@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.checks import as_number
 from caltest.errors import invalid
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic, of_cells
@@ -346,7 +347,8 @@ def row_distances(
     distance: Callable[[Floats, Floats], float], mean: Floats, label: Floats
 ) -> Floats:
     """Call a distance for every pair of rows."""
-    values = np.array([float(distance(p, y)) for p, y in zip(mean, label, strict=True)])
+    both = zip(mean, label, strict=True)
+    values = np.array([as_number(distance(p, y), "distance") for p, y in both])
     bad = ~((values >= 0) & (values < np.inf))
     if bad.any():
         at = int(np.argmax(bad))

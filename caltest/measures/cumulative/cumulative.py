@@ -64,6 +64,10 @@ class PartialSumMeasure(Measure):
         check_flag(self.scaled, "scaled")
 
     @property
+    def bounds_mean_gap(self) -> bool:  # type: ignore[override]
+        return not self.scaled
+
+    @property
     def symbol(self) -> str:
         return f"scaled {self.name}" if self.scaled else self.name
 

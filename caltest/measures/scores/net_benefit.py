@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
@@ -13,6 +14,7 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.fits import ReadOnly, by_member
+from caltest.measures.gap import EventRows, gap_of
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension, row_weights
@@ -71,10 +73,12 @@ def net_benefit(
     .. math:: NB(t) = \frac{TP}{n} - \frac{FP}{n} \frac{t}{1 - t},
 
     which counts a false positive as the odds of the threshold do. It is a mean over rows; its
-    interval is the normal one of a mean, and of a mean over clusters where rows belong to these. At
-    thresholds from 0.1 to 0.5 the intervals of 95 % held the net benefit in 94 to 96 % of 4,000
-    data sets of 200 and 1,000 rows, of a calibrated and of an overconfident model, and in 93 to
-    95 % of such with 50 rows.
+    interval is the normal one of a mean, and of a mean over clusters where rows belong to these.
+    Where few rows or none are above the threshold, or have the event, the limits of Clopper and
+    Pearson for the shares of true and false positives, combined as independent ones, reach farther
+    and are taken. At thresholds from 0.1 to 0.5 the intervals of 95 % held the net benefit in 94 to
+    96 % of 4,000 data sets of 200 and 1,000 rows, of a calibrated and of an overconfident model,
+    and in 93 to 95 % of such with 50 rows; of 2 % of events and 50 rows in nearly all.
 
     Parameters
     ----------
@@ -107,7 +111,9 @@ def net_benefit(
     ----------
     Vickers, Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models,
     Medical Decision Making 26; Pfeiffer, Gail (2020), Estimating the decision curve and its
-    precision from three study designs, Biometrical Journal 62, for its variance.
+    precision from three study designs, Biometrical Journal 62, for its variance; Zou, Donner
+    (2008), Construction of confidence limits about effect measures: a general approach, Statistics
+    in Medicine 27, equation 3.
 
     Examples
     --------
@@ -118,7 +124,7 @@ def net_benefit(
     True
     """
     level = checks.check_confidence(confidence)
-    at = np.unique(np.atleast_1d(np.asarray(thresholds, dtype=np.float64)))
+    at = np.unique(checks.as_numbers(thresholds, "thresholds").astype(np.float64))
     if at.size == 0 or not ((at >= 0) & (at < 1)).all():
         rule = "thresholds must hold probabilities of at least 0 and less than 1"
         raise invalid(rule, shown(thresholds), "pass thresholds=[0.1, 0.2]")
@@ -131,7 +137,9 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
     weight, event = row_weights(predictions), predictions.labels == 1
     odds, total = at / (1.0 - at), float(weight.sum())
     reach = float(scipy.special.ndtri(0.5 + 0.5 * level))
-    model, error = np.empty(at.size), np.empty(at.size)
+    model, error, unseen = np.empty(at.size), np.empty(at.size), np.empty((2, at.size))
+    given = predictions.sample_weight, predictions.clusters
+    rows = EventRows(np.zeros(predictions.n), event, *given)
     for k, threshold in enumerate(at.tolist()):
         treated = predictions.probs[:, 1] >= threshold
         gain = np.where(treated, np.where(event, 1.0, -odds[k]), 0.0)
@@ -142,12 +150,16 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
             number = np.unique(predictions.clusters, return_inverse=True)[1]
             terms = np.asarray(np.bincount(number, terms), float)
         error[k] = np.sqrt(np.square(terms).sum() * terms.size / max(terms.size - 1, 1)) / total
+        parts = (rows._replace(happened=treated & one) for one in (event, ~event))
+        both = (gap_of(one, "event", "").at(level) for one in parts)
+        (a, b), (c, d) = ((one.observed - one.low, one.high - one.observed) for one in both)
+        unseen[:, k] = math.hypot(a, odds[k] * d), math.hypot(b, odds[k] * c)
     rate = float(weight @ event / total)
     return NetBenefit(
         threshold=at,
         model=model,
-        low=model - reach * error,
-        high=model + reach * error,
+        low=model - np.maximum(reach * error, unseen[0]),
+        high=model + np.maximum(reach * error, unseen[1]),
         treat_all=rate - (1.0 - rate) * odds,
         level=level,
         n=predictions.n,

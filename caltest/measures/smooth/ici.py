@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Unpack
@@ -16,7 +16,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Measured
 from caltest.types import Floats
 from caltest.units import CellUnits, Observed, Statistic, Units
 from caltest.units.units import check_unweighted
@@ -151,11 +151,8 @@ class ICI(LoessMeasure):
     key, title = "ici", "integrated calibration index"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None
     symbol: ClassVar[str] = "ICI"
+    bounds_mean_gap: ClassVar[bool] = True
     functional = Loess.mean
-
-    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
-        gap = np.arange(2.0) - predictions.probs[:, 1:]
-        return gap, -gap
 
 
 def ici(

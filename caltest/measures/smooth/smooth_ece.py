@@ -60,6 +60,7 @@ class SmoothECE(Measure):
     largest: ClassVar[float] = 1.0
     drawn_as: ClassVar[str] = "reliability"
     symbol: ClassVar[str] = "smECE"
+    bounds_mean_gap: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
     def __post_init__(self) -> None:

@@ -501,3 +501,12 @@ def test_row_is_found_by_name_or_place():
     assert result[0] is result["identity"]
     with pytest.raises(InvalidInput, match="name must be one of"):
         result["beta"]
+
+
+def test_clusters_of_arrays_are_those_of_predictions():
+    """Held-out rows come fold after fold, and so do their clusters."""
+    cluster = np.repeat(np.arange(40), 6)
+    held = Predictions(DATA.probs, DATA.labels, clusters=cluster)
+    found = compare(model=DATA.probs, data=DATA.labels, cluster=cluster, test="brier")
+    expected = compare(held, test="brier")
+    assert found.rows == expected.rows

@@ -268,3 +268,36 @@ def test_illegal_call_has_a_message(models, data, options, message):
     """Each names the argument, the rule and the remedy."""
     with pytest.raises(InvalidInput, match=message):
         compare(models, data, **options)
+
+
+def test_clusters_of_arrays_are_those_of_predictions():
+    """Both the differences of scores and the tests allow for rows that depend."""
+    rng, cluster = np.random.default_rng(5), np.repeat(np.arange(30), 5)
+    off = np.exp(rng.normal(0.0, 1.0, 30))[cluster, None] ** [0, 1]
+    models = {"a": BINARY.probs * off, "b": BINARY.probs / off}
+    models = {name: p / p.sum(axis=1, keepdims=True) for name, p in models.items()}
+    held = {name: Predictions(p, Y, clusters=cluster) for name, p in models.items()}
+    found, expected = compare(models, cluster=cluster, test="ks"), compare(held, None, test="ks")
+    assert found.pairs == expected.pairs
+    assert found.tests.pvalues.tolist() == expected.tests.pvalues.tolist()
+    assert found.pairs != compare(models, test="ks").pairs
+
+
+def test_parts_of_the_rows_are_not_compared():
+    """Nor do data options of arrays say anything of Predictions."""
+    for name in ("by", "segments"):
+        with pytest.raises(InvalidInput, match=f"{name} has no effect in a comparison"):
+            compare(**{name: Y})
+    held = {name: Predictions(p, Y) for name, p in MODELS.items()}
+    with pytest.raises(InvalidInput, match="cluster has no effect where all models are Pred"):
+        compare(held, None, cluster=Y)
+
+
+def test_interval_knows_of_events_that_few_rows_lack():
+    """No event among fifty: that the lower risk is better by .01 does not say that it is."""
+    p = np.linspace(0.01, 0.03, 50)
+    found = compare({"risk": p, "half": p / 2}, np.zeros(50, int), classes=[0, 1], reference="risk")
+    row = found["half"].difference
+    assert row.difference == pytest.approx(-0.01, abs=0.001)
+    # The log loss of an event is log 2 more, and 1 - .025^(1/50) = 7.1 % of the rows may have one.
+    assert row.high == pytest.approx(0.071 * np.log(2.0) - 0.01, abs=0.01)

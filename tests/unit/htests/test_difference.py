@@ -30,6 +30,15 @@ def test_common_error_is_no_difference():
     assert "is not ruled out in" in " ".join(str(table).split())
 
 
+def test_interval_that_leaves_out_0_where_no_difference_is_shown_is_said():
+    """At a level of .001, or of three statistics of which one alone sees it."""
+    found = _test(*_rows(0.9), level=0.001).difference
+    assert found.size.is_clear
+    told = " ".join(str(_test(*_rows(0.9), level=0.001)).split())
+    assert "No difference between groups is shown (p = 0.005, level 0.001), though the" in told
+    assert "not ruled out" not in told
+
+
 def test_gap_is_what_the_curve_of_the_others_leaves():
     """Log odds are linear here, so that a plain logistic regression gives nearly the same."""
     p, y, group = _rows(0.9, n=3000)

@@ -3,15 +3,19 @@
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
+import caltest as ct
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import bootstrap, mean
+from caltest.intervals import bootstrap, choose, mean
 from caltest.intervals.base import calibrated_values, resample
 from caltest.intervals.bootstrap import AnyMeasure, RowMean, row_function
 from caltest.measures.bins.debiased_ece import DebiasedECE
+from caltest.measures.bins.ece import ECE, ClasswiseECE
+from caltest.measures.cumulative.cumulative import KSError, KuiperError
 from caltest.measures.isotonic.corp import CorpMiscalibration
 from caltest.measures.recalibration.cox import Unreliability
 from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
@@ -147,21 +151,44 @@ def test_plug_in_ends_are_those_of_the_plainest_code(measure):
     if measure.is_squared:
         root, unseen = np.sqrt(estimate), measure.unseen_reach(SIXTY, 0.05)
         high = (root + np.hypot(np.sqrt(high) - root, unseen)) ** 2
+    high = max(high, mean.upper_limit(measure, SIXTY, 0.05, Draws(99, 5)))
     found = bootstrap.plug_in_interval(measure, SIXTY, *FEWER)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
 
 
+BOUND = [ICI(), ECELowerBound(), SmoothECE(bandwidth=0.1), ECE(), ECE(p=2), ClasswiseECE()]
+
+
 @pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize("measure", [ICI(), ECELowerBound()])
+@pytest.mark.parametrize("measure", [*BOUND, KSError(), KuiperError()])
 def test_upper_end_is_at_least_that_of_the_mean_gap(measure, flipped):
     """No event among twenty rows of .02 does not tell whether there are many more, or fewer."""
     event = np.linspace(0.01, 0.03, 20)
     data = Predictions(1 - event if flipped else event, np.full(20, int(flipped)), classes=[0, 1])
-    found = bootstrap.plug_in_interval(measure, data, *FEWER)
+    found = choose(measure).compute(measure, data, *FEWER)
     gap = mean.unseen_events_interval(MeanCalibration(), data, *FEWER)
     largest = max(gap.high, -gap.low)
     assert found.high == pytest.approx(largest, abs=0.03)
     assert largest > 0.08
+
+
+@pytest.mark.parametrize("measure", [ECE(), KSError()])
+def test_upper_end_of_cells_is_at_least_that_of_the_mean_gap(measure):
+    """No event among forty rows of .02 that were counted, of which .05 may have one."""
+    frame = pl.DataFrame({"p": np.linspace(0.01, 0.03, 40), "y": np.zeros(40, int)})
+    found = ct.test_calibration(
+        frame, label="y", probs="p", classes=[0, 1], test=measure, engine="cells", rng=1
+    )
+    assert found.confidence_interval(0.9, n_resamples=199).high > 0.04
+
+
+@pytest.mark.parametrize("measure", [KSError(), BrierScore()])
+def test_row_that_was_not_seen_may_be_heavy(measure):
+    """Twenty rows with two thirds of the weight, none with an event, tell as much as 41."""
+    weight = np.repeat([1.0, 20.0], [180, 20])
+    data = Predictions(np.full(200, 0.02), np.zeros(200, int), classes=[0, 1], sample_weight=weight)
+    found = choose(measure).compute(measure, data, *OPTIONS)
+    assert found.high == pytest.approx(1.0 - 0.05 ** (1.0 / 41.0), abs=0.03)
 
 
 def test_extreme_errors_of_few_rows_say_so():

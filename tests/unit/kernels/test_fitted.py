@@ -213,3 +213,10 @@ def test_line_takes_two_classes_and_one_markov_factor(kernel, m, expected):
     matrix_kernel = kernel if isinstance(kernel, (Scaled, Product)) else Scaled(kernel)
     (term,) = FittedKernel(matrix_kernel, probs).terms
     assert term.is_line is expected
+
+
+@pytest.mark.parametrize("wrong", [lambda s, t: abs(s - t), lambda _s, _t: "far"])
+def test_metric_that_returns_no_number_is_named(wrong):
+    """Of a distance by class, and of text."""
+    with pytest.raises(InvalidInput, match="metric must return a number; got"):
+        FittedKernel(Scaled(Exponential(1.0, metric=wrong)), np.full((5, 3), 1 / 3))

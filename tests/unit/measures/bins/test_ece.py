@@ -47,6 +47,9 @@ def test_distance_must_return_numbers(predictions):
     """NaN would be neither large nor small."""
     with pytest.raises(InvalidInput, match="distance must return finite numbers"):
         ece(predictions, distance=lambda p, y: math.nan * (p - y).sum())
+    for wrong in (lambda p, y: p - y, lambda _p, _y: "far", lambda _p, _y: None):
+        with pytest.raises(InvalidInput, match="distance must return a number; got"):
+            ece(predictions, distance=wrong)
 
 
 def test_median_variance_bins_need_min_size_observations():

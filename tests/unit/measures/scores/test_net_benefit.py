@@ -41,8 +41,16 @@ def test_clusters_of_copies_keep_the_interval():
     rows = np.repeat(np.arange(300), 2)
     copies = net_benefit(Predictions(P[rows], Y[rows], clusters=rows))
     weighted = net_benefit(Predictions(P, Y, sample_weight=np.full(300, 2.0)))
-    for other in (copies, weighted):
-        np.testing.assert_allclose(other.low, net_benefit(P, Y).low)
+    alone = net_benefit(P, Y)
+    np.testing.assert_allclose(weighted.low, alone.low)
+    np.testing.assert_allclose(copies.model - copies.low, alone.model - alone.low, rtol=0.02)
+
+
+def test_interval_knows_of_rows_that_were_not_seen():
+    """Where none of 50 rows is treated or has the event, 1 - .025^(1/50) = 7.1 % may."""
+    found = net_benefit(np.full(50, 0.02), np.zeros(50), classes=[0, 1], thresholds=[0.01, 0.5])
+    assert found.high == pytest.approx([0.071 - 1 / 99, 0.071], abs=0.001)
+    assert found.low == pytest.approx([-1 / 99, -0.071], abs=0.001)
 
 
 def test_thresholds_lie_from_0_to_below_1():
@@ -51,5 +59,8 @@ def test_thresholds_lie_from_0_to_below_1():
     assert found.model == found.treat_all == pytest.approx(Y.mean())
     with pytest.raises(InvalidInput, match="thresholds must hold probabilities of at least 0"):
         net_benefit(P, Y, thresholds=[0.5, 1.0])
+    for wrong in ("x", None, [1j]):
+        with pytest.raises(InvalidInput, match="thresholds must"):
+            net_benefit(P, Y, thresholds=wrong)
     with pytest.raises(NotApplicable, match="the net benefit takes one-dimensional"):
         net_benefit(RNG.dirichlet(np.ones(3), 30), RNG.integers(0, 3, 30))
