@@ -38,6 +38,11 @@ class Scorer:
     name, options
         As given.
 
+    Raises
+    ------
+    InvalidInput
+        If the name is not known.
+
     Examples
     --------
     >>> import caltest as ct
@@ -48,6 +53,9 @@ class Scorer:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, get_scorer_names(), "name")
 
     def __call__(
         self, estimator: object, X: object, y: object, sample_weight: object = None
@@ -131,7 +139,7 @@ def get_scorer(name: str, **options: Any) -> Scorer:
     >>> cross_val_score(model, X, y, scoring=ct.metrics.get_scorer("neg_brier")).round(3).tolist()
     [-0.074, -0.039, -0.103, -0.075, -0.032]
     """
-    return Scorer(check_choice(name, get_scorer_names(), "name"), dict(options))
+    return Scorer(name, dict(options))
 
 
 def get_scorers(*names: str, **options: Any) -> dict[str, Scorer]:

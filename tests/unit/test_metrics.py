@@ -95,3 +95,9 @@ def test_weights_are_used_and_unknown_names_refused():
         ct.metrics.get_scorer("neg_eec")
     with pytest.raises(InvalidInput, match="measure must be one of"):
         ct.metrics.score([0, 1], [0.2, 0.8], measure="cox")
+
+
+def test_scorer_of_an_unknown_name_is_refused_at_once():
+    """Not by a KeyError once it scores."""
+    with pytest.raises(InvalidInput, match="name must be one of 'neg_log_loss'"):
+        ct.metrics.Scorer("neg_foo")

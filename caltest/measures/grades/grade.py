@@ -347,6 +347,10 @@ ASSET_CLASSES = {
     "revolving": (0.04, 0.04, 1.0),
     "retail": (0.03, 0.16, 35.0),
 }
+FEW_FOR_FACTOR = (
+    "fewer than ten defaults or survivors are expected, {count:.3g}: the limit of an infinite "
+    "grade can reject calibrated grades too often; null='closed-form' does not"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -415,6 +419,8 @@ class Vasicek(GradeMeasure):
                 "use null='closed-form'",
             )
         tails, text = factor_limit_tails(d, n, pd, correlation), "limit of an infinite grade"
+        if (fewest := min(n * pd, n * (1.0 - pd))) < FEWEST_EXPECTED:
+            notes = (*notes, FEW_FOR_FACTOR.format(count=fewest))
         return self.outcome(d, n, pd, tails, notes=notes, null_text=f"{text}, {self.alternative}")
 
 

@@ -248,7 +248,9 @@ def group_starts(ends: Flags, rows: AnyArray, start: Ints, mixed: Flags, wanted:
     upto = np.append(0, np.cumsum(rows)[last])
     first, final = (np.searchsorted(last, at)[:, None] for at in (start[:-1], start[1:] - 1))
     before = upto[first]
-    low, rest = np.divmod(np.arange(1, wanted) * (upto[final + 1] - before - 1), wanted)
+    count = upto[final + 1] - before
+    wanted = min(wanted, int(count.max()))  # as many as there are rows part all scores
+    low, rest = np.divmod(np.arange(1, wanted) * (count - 1), wanted)
     below, above = (
         np.searchsorted(upto[1:], before + x, side="right") for x in (low, low + (rest > 0))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,6 +35,11 @@ CONTRADICTS = "that alone contradicts the predictions, and the likelihood ratio 
 FITTED = 1e4  # a maximum of large terms that nearly cancel, as of steep fits to rare events
 LEAST_PROB = 2.0**-52  # of log odds in scores
 TINY = float(np.finfo(np.float64).tiny)
+FEWEST_EXPECTED = 10.0  # rows of a class, below which the chi^2 limit is rough
+FEW_EXPECTED = (
+    "fewer than ten rows of a class are expected, {count:.3g}: the chi^2 limit can reject "
+    "calibrated models too often; the exact null does not"
+)
 
 
 class LogOdds(Fit):
@@ -262,8 +267,11 @@ def limit_of(ratio: Ratio, estimate: float) -> Outcome:
     """Return the chi^2 limit of a likelihood ratio."""
     if ratio.df == 0:
         raise NotApplicable(NO_SLOPE, "use test='calibration-in-the-large'")
-    described = {"parameters": ratio.parameters, "degenerate": ratio.degenerate}
-    return chi2_limit("LR", ratio.value(), ratio.df, estimate, **described)
+    expected = ratio.inside(ratio.units.probs).sum(axis=0)
+    fewest = float(expected[expected > 0].min(initial=math.inf))
+    notes = (FEW_EXPECTED.format(count=fewest),) if fewest < FEWEST_EXPECTED else ()
+    given: dict[str, Any] = {"parameters": ratio.parameters, "degenerate": ratio.degenerate}
+    return chi2_limit("LR", ratio.value(), ratio.df, estimate, notes=notes, **given)
 
 
 def score_statistics(predictions: Predictions, measure: str, column: int) -> Flippable:

@@ -59,7 +59,7 @@ class KDEECE(Measure):
             variance = share @ np.square(units.mean - share @ units.mean)
             n = 1.0 / np.square(share).sum()
             bandwidth = max(SMALLEST_BANDWIDTH, float(math.sqrt(variance) * (2.0 * n) ** -0.2))
-        size = max(FEWEST_CELLS, 1 << math.ceil(math.log2(CELLS / bandwidth)))
+        size = max(FEWEST_CELLS, 1 << max(0, math.ceil(math.log2(CELLS / bandwidth))))
         places, nodes = cells(units.mean, size), np.linspace(0.0, 1.0, size + 1)
         kernel = triweight_cosines(SUPPORT * bandwidth, size)
 

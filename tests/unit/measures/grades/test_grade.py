@@ -136,3 +136,13 @@ def test_limit_needs_a_factor(pd, correlation):
     """Without one, or with a certain grade, the closed form answers."""
     with pytest.raises(NotApplicable, match=r"positive correlation, .* use null='closed-form'"):
         Vasicek(correlation=correlation).limit(grade(pd, 10, 0))
+
+
+def test_limit_of_an_infinite_grade_says_where_it_is_rough():
+    """Of 8 obligors with a PD of 30 % it rejects 11 % of calibrated grades at 1 %."""
+    text = "fewer than ten defaults or survivors are expected, 2.4: the limit of an infinite"
+    few, many = (
+        calibration_test(grade(0.3, n, 3), test="vasicek", null="asymptotic") for n in (8, 80)
+    )
+    assert few.notes[0].startswith(text)
+    assert not any(note.startswith("fewer") for note in many.notes)

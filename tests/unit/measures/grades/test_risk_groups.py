@@ -41,6 +41,11 @@ def test_groups_are_those_of_exact_quantiles():
     assert np.diff(starts(np.arange(11) / 10, 10)).tolist() == [2] + [1] * 9
 
 
+def test_no_more_groups_than_rows_are_made():
+    """Breaks are not made one by one where there are a billion."""
+    assert starts(np.array([0.1, 0.2, 0.2, 0.4]), 10**12).tolist() == [0, 1, 3, 4]
+
+
 def test_class_counts_are_bincounts():
     labels = np.random.default_rng(0).integers(3, size=(4, 20)).astype(np.uint8)
     counts = class_counts(labels, np.array([0, 7, 20]), 3)

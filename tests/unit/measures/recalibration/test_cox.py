@@ -244,3 +244,13 @@ def test_undefined_slope_has_a_value_and_a_warning(p, y, slope, message):
     """Infinite in the direction of the labels, or 1."""
     with pytest.warns(DegenerateDataWarning, match=message):
         assert calibration_slope(p, y) == slope
+
+
+@pytest.mark.parametrize("test", ["cox", "calibration-slope", "unreliability"])
+@pytest.mark.parametrize(("n", "noted"), [(18, True), (60, False)])
+def test_limit_says_where_it_is_rough(test, n, noted):
+    """At n = 15 the limit of the slope rejects 13 % of calibrated models at 5 %."""
+    p = np.linspace(0.1, 0.9, n)
+    labels = np.arange(n) % 3 > 0
+    notes = ct.test_calibration(p, labels.astype(int), test=test, null="asymptotic").notes
+    assert any("fewer than ten rows of a class are expected" in x for x in notes) is noted

@@ -75,3 +75,8 @@ def test_bandwidth_is_checked(bandwidth, error):
     """Positive, and not finer than the grid."""
     with pytest.raises(error, match="bandwidth"):
         kde_ece([0.2, 0.7], [0, 1], bandwidth=bandwidth)
+
+
+def test_widest_kernel_leaves_the_mean_label():
+    """The integral of |t - 1/2| over [0, 1]."""
+    assert kde_ece([0.2, 0.4, 0.6, 0.8], [0, 1, 1, 0], bandwidth=1e9) == pytest.approx(0.25)
