@@ -351,6 +351,7 @@ FEW_FOR_FACTOR = (
     "fewer than ten defaults or survivors are expected, {count:.3g}: the limit of an infinite "
     "grade can reject calibrated grades too often; null='closed-form' does not"
 )
+NO_LIMIT = "an infinite grade has no default rate of {rate:g}: the p-value is that of n = {n}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,9 +419,14 @@ class Vasicek(GradeMeasure):
                 f"correlation, and they are {pd:g} and {correlation:g}",
                 "use null='closed-form'",
             )
-        tails, text = factor_limit_tails(d, n, pd, correlation), "limit of an infinite grade"
-        if (fewest := min(n * pd, n * (1.0 - pd))) < FEWEST_EXPECTED:
-            notes = (*notes, FEW_FOR_FACTOR.format(count=fewest))
+        text = "limit of an infinite grade"
+        if d in {0, n}:
+            tails, caution = self.tails(d, n, pd), NO_LIMIT.format(rate=d / n, n=n)
+        else:
+            tails = factor_limit_tails(d, n, pd, correlation)
+            fewest = min(n * pd, n * (1.0 - pd))
+            caution = FEW_FOR_FACTOR.format(count=fewest) if fewest < FEWEST_EXPECTED else ""
+        notes = (*notes, caution) if caution else notes
         return self.outcome(d, n, pd, tails, notes=notes, null_text=f"{text}, {self.alternative}")
 
 

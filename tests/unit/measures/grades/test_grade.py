@@ -146,3 +146,13 @@ def test_limit_of_an_infinite_grade_says_where_it_is_rough():
     )
     assert few.notes[0].startswith(text)
     assert not any(note.startswith("fewer") for note in many.notes)
+
+
+@pytest.mark.parametrize("defaults", [0, 40])
+def test_rate_that_no_infinite_grade_has_is_tested_in_closed_form(defaults):
+    """No default of 40 obligors with a PD of 1 % is usual; the limit would give it p = 0."""
+    data, measure = grade(0.01, 40, defaults), Vasicek(alternative="two-sided")
+    nulls = ("asymptotic", "closed-form")
+    limit, own = (calibration_test(data, test=measure, null=null) for null in nulls)
+    assert limit.pvalue == own.pvalue
+    assert f"no default rate of {defaults / 40:g}: the p-value is that of n = 40" in limit.notes[0]
