@@ -52,7 +52,8 @@ def evalue_of(log_evalue: float) -> float:
 class SplitMeasure(Measure):
     """An e-value: the mean over splits of the rows into halves, each used both ways.
 
-    Rows are taken in the order of their probabilities, whatever the order of rows and classes.
+    Rows are taken in the order of their probabilities, whatever the order of rows and classes;
+    those that have the same ones in theirs, since an order by label would tell a split of labels.
     """
 
     splits: int = 10
@@ -218,7 +219,7 @@ def e_likelihood_ratio(
     at. There are two alternatives, b alone and b with an intercept for each class, each the most
     probable one under normal priors with standard deviation 1/2 of b - 1 and a. The e-value is the
     mean over the alternatives, both halves and all splits. The splits are the same in each call:
-    the same rows give the same e-value.
+    the same rows give the same e-value, in any order that leaves equal predictions in theirs.
 
     Parameters
     ----------
@@ -326,7 +327,8 @@ def e_hosmer_lemeshow(
     which has expectation 1 if the predictions are calibrated, because q is fixed where y is looked
     at. The e-value is the mean over both halves and all splits. Each step of q has one more row,
     half an event: a bet on 0 or 1 would lose all where it is wrong. Between steps q is linear. The
-    splits are the same in each call: the same rows give the same e-value.
+    splits are the same in each call: the same rows give the same e-value, in any order that leaves
+    equal predictions in theirs.
 
     Parameters
     ----------
