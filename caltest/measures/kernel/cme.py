@@ -252,7 +252,8 @@ class CME(EmbeddingMeasure):
             reason = "the chi^2 limit needs deviations that vary, and these do not"
             raise NotApplicable(reason, "use null='exact'")
         if df < size:
-            notes += (f"the deviations at {size} test locations span {df} dimensions",)
+            span = f"{df} dimension{'s' if df > 1 else ''}"
+            notes += (f"the deviations at {size} test locations span {span}",)
         if n < ROWS_PER_LOCATION * size:
             few = f"n = {n} is not much larger than the number of test locations ({size})"
             notes += (f"{few}: {OFTEN}",)

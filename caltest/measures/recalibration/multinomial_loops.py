@@ -245,7 +245,7 @@ def newton_step(H: Floats, gradient: Floats, free: Free) -> tuple[Floats, bool]:
     solved *= unit
     step = np.zeros(gradient.size)
     step[kept] = solved[: kept.size]
-    step[shared] = solved[-1]
+    step[shared] = solved[kept.size :]
     return step, blocked
 
 
@@ -256,7 +256,7 @@ def _solve(H: Floats, right: Floats) -> tuple[Floats, bool]:
     """
     try:
         factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-        if np.diag(factor[0]).min() > PIVOT:
+        if np.diag(factor[0]).min(initial=math.inf) > PIVOT:  # nothing is free with one class
             return scipy.linalg.cho_solve(factor, right, check_finite=False), False
     except scipy.linalg.LinAlgError:
         pass

@@ -43,7 +43,7 @@ def test_limit_counts_the_dimensions_that_the_locations_span():
     predictions = ct.datasets.generative_model("M1", n=4000, m=2, rng=0)
     limit = CME(locations=([0.5, 0.5], [0, 1])).limit(predictions)
     assert limit.null_text == "chi^2 limit with 1 degree of freedom"
-    assert limit.notes == ("the deviations at 2 test locations span 1 dimensions",)
+    assert limit.notes == ("the deviations at 2 test locations span 1 dimension",)
     with pytest.raises(NotApplicable, match=r"needs deviations that vary.*use null='exact'"):
         CME(kernel=KERNEL).limit(ct.Predictions(np.full(20, 0.3), np.ones(20, int)))
 

@@ -42,6 +42,17 @@ def test_reference_is_a_class_and_matters(three_classes):
         cox(three_classes, slopes="reference", reference="x")
 
 
+@pytest.mark.parametrize("slopes", SLOPES)
+@pytest.mark.parametrize("observed", [0, 2])
+def test_one_observed_class_is_predicted_with_certainty(slopes, observed):
+    """Also where it is the reference, and no coefficient is left to fit."""
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 4)
+    ratio = cox(p, np.full(4, observed), slopes=slopes)
+    assert ratio == pytest.approx(-2 * np.log(p[:, observed]).sum())
+    options = {"test": "cox", "slopes": slopes, "n_resamples": 99, "rng": 0}
+    assert 0 < ct.test_calibration(p, np.array([0, 1, 2, 0]), **options).pvalue <= 1
+
+
 def test_third_class_that_never_occurs_changes_nothing():
     """Neither the statistic nor the degrees of freedom."""
     data = generative_model("M2", n=50, m=2, alpha=1.0, rng=0)
