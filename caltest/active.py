@@ -186,18 +186,13 @@ class ActiveLearner:
         checks.check_choice(self.query, QUERIES, "query")
         for name in ("start", "calibration", "batch", "passes"):
             checks.check_integer(getattr(self, name), name)
-        if np.ndim(self.points) != 1:  # type: ignore[arg-type]
-            remedy = "pass a list, such as [1000, 2500]"
-            raise invalid("points must be numbers of labels", shown(self.points), remedy)
         for name, one in (("model", self.model), ("calibrator", self.calibrator)):
             is_one = hasattr(one, "predict_proba") and not isinstance(one, type)
             if not is_one and (name == "model" or one is not None):
-                rule, remedy = (
-                    f"{name} must have predict_proba",
-                    "pass an estimator that gives probabilities",
-                )
-                raise invalid(rule, describe(one), remedy)
-        return sorted(checks.check_integer(one, "points") for one in self.points)
+                remedy = "pass an estimator that gives probabilities"
+                raise invalid(f"{name} must have predict_proba", describe(one), remedy)
+        points = np.atleast_1d(np.asarray(self.points)).tolist()
+        return sorted(checks.check_integer(one, "points") for one in points)
 
     def _uncertain(self, X: Floats, start: int) -> Ints:
         if start == len(X):

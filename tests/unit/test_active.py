@@ -91,7 +91,7 @@ def test_too_few_rows_and_unknown_queries_are_named():
     ("options", "match"),
     [
         ({"query": "random"}, "query must be one of"),
-        ({"points": 150}, r"points must be numbers of labels; got 150; pass a list"),
+        ({"points": "all"}, "points must be an integer of at least 1; got 'all'"),
         ({"points": [1.5]}, "points must be an integer"),
         ({"calibrator": "temperature"}, "calibrator must have predict_proba; got 'temperature'"),
     ],

@@ -186,3 +186,13 @@ def test_parameters_keep_their_order():
     parameters = Parameters({"b": 1, "a": 2})
     assert list(parameters) == ["b", "a"]
     assert repr(parameters) == "Parameters({'b': 1, 'a': 2})"
+
+
+def test_note_of_some_rows_names_the_rows_that_have_it():
+    """The first name alone is that of all its rows."""
+    data = ct.datasets.generative_model("M1", n=80, m=3, rng=1)
+    options = {"lens": ["strong", "confidence"], "n_resamples": 19, "rng": 1}
+    table = ct.test_calibration(None, data, test=["combined", "skce"], **options)
+    assert "note: combined, strong: the SKCE is that of 64 features" in str(table)
+    table = ct.test_calibration(None, data, test=["combined", "skce"], rng=1, n_resamples=19)
+    assert "note: combined: the SKCE is that of 64 features" in str(table)
