@@ -199,6 +199,11 @@ def _name_columns(rows: Sequence[HTest]) -> Columns:
     names = {"data": "data_name"} | {name: name for name in ("group", "test", "lens", "null")}
     columns = {k: cells_of((getattr(row, own) for row in rows), str) for k, own in names.items()}
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
+    if len({*zip(*differing.values(), strict=True)}) < len(rows) > 1:  # by other options, perhaps
+        own = {
+            name: cells_of(row.parameters.get(name) for row in rows) for name in rows[0].parameters
+        }
+        differing |= {name: cells for name, cells in own.items() if len(set(cells)) > 1}
     return differing or {"lens": columns["lens"]}
 
 
