@@ -191,7 +191,8 @@ class ActiveLearner:
             if not is_one and (name == "model" or one is not None):
                 remedy = "pass an estimator that gives probabilities"
                 raise invalid(f"{name} must have predict_proba", describe(one), remedy)
-        return sorted(checks.check_integer(k, "points") for k in np.atleast_1d(self.points))
+        points = np.atleast_1d(self.points).tolist()
+        return sorted(checks.check_integer(one, "points") for one in points)
 
     def _uncertain(self, X: Floats, start: int) -> Ints:
         if start == len(X):

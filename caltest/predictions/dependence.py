@@ -119,8 +119,7 @@ class Dependence:
         if blocks * lines < 2:
             few = f"{count} time step{'s are' if count > 1 else ' is'} too few for two blocks"
             remedy = "collect more steps, or leave out rows so that none overlap"
-            apart = f"{lag} step{'s' * (lag != 1)} apart"
-            raise NotApplicable(f"{few} where rows depend up to {apart}", remedy)
+            raise NotApplicable(f"{few} where rows depend up to lag {lag}", remedy)
         codes = series * blocks + np.minimum(steps * blocks // count, blocks - 1)
         if blocks == 1:  # of each cluster
             return predictions.with_clusters(series)
