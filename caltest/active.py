@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_X_y
 
 from caltest import checks
-from caltest.errors import invalid
+from caltest.errors import invalid, shown
 from caltest.predictions.models import describe
 from caltest.types import AnyArray, Floats, Ints
 
@@ -43,7 +43,7 @@ def query_scores(probs: Floats, query: str = "entropy") -> Floats:
     [1.0, 0.5]
     """
     checks.check_choice(query, QUERIES, "query")
-    probs = np.asarray(probs, dtype=float)
+    probs = checks.check_probs(probs)
     if query == "entropy":
         return np.asarray(entr(probs).sum(axis=1) / np.log(probs.shape[1]))
     second, first = np.sort(probs, axis=1)[:, -2:].T
@@ -97,8 +97,8 @@ class ActiveLearner:
     Raises
     ------
     InvalidInput
-        If an option breaks its rule, the model gives no probabilities, or there are not more rows
-        than `start`.
+        If an option breaks its rule, the model gives no probabilities, a label is not in `classes`,
+        or there are not more rows than `start`.
 
     References
     ----------
@@ -148,25 +148,24 @@ class ActiveLearner:
         ActiveLearner
             This object. After the last batch it has learnt from that too.
         """
-        checks.check_level(self.threshold, "threshold")
-        for name in ("start", "calibration", "batch", "passes"):
-            checks.check_integer(getattr(self, name), name)
-        if isinstance(self.model, type) or not hasattr(self.model, "predict_proba"):
-            rule, got = "model must have predict_proba", describe(self.model)
-            raise invalid(rule, got, "pass a classifier that gives probabilities")
+        points = self._checked_points()
         rows, labels = check_X_y(X, y)
         if len(labels) <= self.start:
             got = f"start={self.start} and {len(labels)} rows"
             raise invalid("start must be below the number of rows", got, "pass a smaller start")
         self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
+        if self.classes_.size < 2 or not np.isin(labels, self.classes_).all():
+            rule = "y must hold two or more classes, all of them in classes"
+            raise invalid(
+                rule, f"labels {shown(np.unique(labels).tolist())}", "add what is missing"
+            )
         self.model_, self.calibrator_ = clone(self.model, safe=False), None
         self._learnt = self._kept = np.empty(0, dtype=np.int64)
         self._learn(rows, labels, np.arange(self.start))
         self.seen_ = self.bought_ = self.start
-        points = list(self.points) if self.calibrator is not None else []
         kept: list[Floats] = []
         while self.seen_ < len(labels):
-            if points and self.bought_ >= points[0]:
+            if points and self.calibrator is not None and self.bought_ >= points[0]:
                 points = points[1:]
                 chosen = self._uncertain(rows, self.seen_)[: self.calibration]
                 if chosen.size:
@@ -180,6 +179,20 @@ class ActiveLearner:
             self._learn(rows, labels, wanted)
             self.seen_ = min(self.seen_ + self.batch, len(labels))
             self.bought_ += wanted.size
+
+    def _checked_points(self) -> list[int]:
+        """Check the options; return the points in ascending order."""
+        checks.check_level(self.threshold, "threshold")
+        checks.check_choice(self.query, QUERIES, "query")
+        for name in ("start", "calibration", "batch", "passes"):
+            checks.check_integer(getattr(self, name), name)
+        for name, one in (("model", self.model), ("calibrator", self.calibrator)):
+            is_one = hasattr(one, "predict_proba") and not isinstance(one, type)
+            if not is_one and (name == "model" or one is not None):
+                remedy = "pass an estimator that gives probabilities"
+                raise invalid(f"{name} must have predict_proba", describe(one), remedy)
+        points = np.atleast_1d(self.points).tolist()
+        return sorted(checks.check_integer(one, "points") for one in points)
 
     def _uncertain(self, X: Floats, start: int) -> Ints:
         if start == len(X):

@@ -426,9 +426,14 @@ def resolve_tests(
     keys = [t for t in tests if not isinstance(t, Measure)]
     named = {t: REGISTRY[checks.check_choice(t, REGISTRY, "test")] for t in keys}
     check_options(named, options)
-    return [
+    found = [
         (t.key, t) if isinstance(t, Measure) else (t, named[t].with_options(options)) for t in tests
-    ], note
+    ]
+    every = [key for key, _ in found]
+    if twice := [k for k, one in found if not one.declared_tests() and every.count(k) > 1]:
+        remedy = "name them: ct.measures.from_callable(function, name=...)"
+        raise invalid("functions must have names of their own", f"{twice[0]!r} twice", remedy)
+    return found, note
 
 
 def _beyond_default(options: Mapping[str, Any], null: str | None, tolerance: float | None) -> str:

@@ -71,7 +71,7 @@ DECLINES = {  # what a measure lacks, in words, and what to use instead
 def declines(measure: Measure, capability: str) -> NotApplicable:
     """Return the error of a measure that lacks a capability; it names the tests that have it."""
     reason, remedy = DECLINES[capability]
-    keys = keys_by_cells() if capability == "bind_cells" else keys_offering(capability)
+    keys = keys_by_cells() if capability == "bind_cells" else keys_offering(capability, measure.of)
     tests = ", ".join(map(repr, keys))
     either = " or ".join(tests.rsplit(", ", 1))
     why = f": {measure.needs_rows}" if measure.needs_rows else ""
@@ -90,10 +90,12 @@ def declining(capability: str) -> Any:
     return decline
 
 
-def keys_offering(capability: str) -> tuple[str, ...]:
-    """Return the keys of the named tests whose measure offers something; see `Measure.offers`."""
-    offering = [measure for measure in REGISTRY.values() if measure.offers(capability)]
-    return tuple(key for measure in offering for key in measure.declared_tests())
+def keys_offering(capability: str, of: type[Rows] = Rows) -> tuple[str, ...]:
+    """Return the keys of the named tests of some rows that offer it; see `Measure.offers`."""
+    kinds = [kind for kind in REGISTRY.values() if issubclass(kind.of, of) or kind.of is Rows]
+    tests = {key: kind(**own) for kind in kinds for key, own in kind.declared_tests().items()}
+    able = (key for key, one in tests.items() if one.offers(capability))
+    return tuple(key for key in able if capability not in tests[key].lacking)
 
 
 def keys_by_cells() -> tuple[str, ...]:
@@ -153,6 +155,11 @@ class Measure(ABC):
     def needs_rows(self) -> str:
         """Why no cells take the place of the rows, where there is a why."""
         return ""
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What its options take away of what its kind offers."""
+        return ()
 
     @property
     def interval_instead(self) -> str | None:

@@ -128,7 +128,7 @@ def from_callable(
         (n,) labels as codes 0..m-1 returns a number. One with a parameter `sample_weight` gets the
         (n,) weights where rows have them.
     name : str, optional
-        What it is called in print; by default its own name.
+        What it is called in print, unlike other tests of a call; by default its own name.
     alternative : {"greater", "two-sided"}, default "greater"
         Which values speak against calibration: large ones, as of an error, or small ones too, as of
         a score.
@@ -193,7 +193,7 @@ def from_metric(
         of more the (n, m) probabilities. One with parameters `labels` and `sample_weight` gets all
         classes, and the weights where rows have them.
     name : str, optional
-        What it is called in print; by default its own name.
+        What it is called in print, unlike other tests of a call; by default its own name.
     alternative : {"two-sided", "greater"}, default "two-sided"
         Which values speak against calibration. Scores of a calibrated model have a mean above 0 and
         may be off on both sides of it.

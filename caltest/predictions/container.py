@@ -334,7 +334,8 @@ class Predictions(Rows):
 
         Each label is a binary prediction of its own, and the labels of a row may depend on each
         other in any way: with `by=True` `test_calibration` tests each label by itself, adjusts the
-        p-values for their dependence, and tests all labels together.
+        p-values by Holm's method, which allows for any dependence, and tests all labels together
+        where there are 20 rows or more and no `clusters`.
 
         Parameters
         ----------

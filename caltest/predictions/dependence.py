@@ -117,9 +117,9 @@ class Dependence:
         length = block_length(count, lag, lines)
         blocks = max(1, count // length)
         if blocks * lines < 2:
-            few = f"{count} time steps are too few for two blocks"
+            few = f"{count} time step{'s are' if count > 1 else ' is'} too few for two blocks"
             remedy = "collect more steps, or leave out rows so that none overlap"
-            raise NotApplicable(f"{few} where rows depend up to {lag} steps apart", remedy)
+            raise NotApplicable(f"{few} where rows depend up to lag {lag}", remedy)
         codes = series * blocks + np.minimum(steps * blocks // count, blocks - 1)
         if blocks == 1:  # of each cluster
             return predictions.with_clusters(series)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,11 @@ def _name_columns(rows: Sequence[HTest]) -> Columns:
     names = {"data": "data_name"} | {name: name for name in ("group", "test", "lens", "null")}
     columns = {k: cells_of((getattr(row, own) for row in rows), str) for k, own in names.items()}
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
+    if len({*zip(*differing.values(), strict=True)}) < len(rows) > 1:  # by other options, perhaps
+        own = {
+            name: cells_of(row.parameters.get(name) for row in rows) for name in rows[0].parameters
+        }
+        differing |= {name: cells for name, cells in own.items() if len(set(cells)) > 1}
     return differing or {"lens": columns["lens"]}
 
 
@@ -343,20 +349,25 @@ def _together(table: HTestTable) -> sheet.Pairs:
 
 
 def _table_notes(table: HTestTable) -> sheet.Pairs:
-    """Each note once, with the rows that it belongs to unless it belongs to all."""
+    """Each note once, with the rows that it belongs to unless it belongs to all.
+
+    They are called by the first name that differs, where all rows of that name have the note.
+    """
     rows = table.tests or table.rows[:1]
-    names = next(iter(_name_columns(rows).values()))
-    text = _null_text(rows)
-    owners: dict[str, list[str]] = {}
-    for row, name in zip(rows, names, strict=True):
+    columns = tuple(_name_columns(rows).values())
+    text, every, owners = _null_text(rows), Counter(columns[0]), dict[str, dict[int, None]]()
+    for i, row in enumerate(rows):
         own_text = [f"under the null, {row.null_text}"] if text and row.null_text != text else []
         for note in (*own_text, *row.notes):
-            owners.setdefault(note, []).append(name)
-    everywhere = len(rows)
-    return tuple(
-        ("note", note if len(own) == everywhere else f"{', '.join(dict.fromkeys(own))}: {note}")
-        for note, own in owners.items()
-    ) + notes_of(table.notes)
+            owners.setdefault(note, {})[i] = None
+
+    def whose(own: Iterable[int]) -> str:
+        first = Counter(columns[0][i] for i in own)
+        if all(every[name] == count for name, count in first.items()):
+            return "" if first == every else f"{', '.join(first)}: "
+        return f"{'; '.join(', '.join(cells[i] for cells in columns) for i in own)}: "
+
+    return notes_of([f"{whose(own)}{note}" for note, own in owners.items()]) + notes_of(table.notes)
 
 
 def cells_of(values: Iterable[Any], shown: Callable[[Any], str] = sheet.number) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What holds for every measure: one code path for observed and redrawn labels, one value."""
 
 import ast
+import re
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -237,6 +238,22 @@ def test_lists_of_tests_are_those_of_the_registry():
     assert offered == ("skce", "skce-linear", "skce-block", "debiased-ece", "ks")
     known = {key for key, test in TESTS.items() if test.with_options({}).tolerance}
     assert known == set(offered)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_tests_that_are_named_for_clusters_take_them(m):
+    """Blocks of rows and numbers have no place among them."""
+    data = ct.datasets.generative_model("M1", n=60, m=m, rng=1)
+    with pytest.raises(ct.NotApplicable, match="'combined', 'skce', 'kce'") as caught:
+        ct.test_calibration(None, data, test="t-cal", cluster=np.arange(60) // 2)
+    named = re.findall("'([^']+)'", str(caught.value))
+    for key in named:
+        measure = TESTS[key].with_options({})
+        seen = ct.lenses.resolve_lens("confidence")(data)
+        assert measure.residual_statistics(seen), key
+    assert "pit-ks" not in named
+    with pytest.raises(ct.NotApplicable, match=r"one of the tests 'combined', 'skce'$"):
+        measure.bind_chunks(None, "ab")
 
 
 # ---- asked of the measure -----------------------------------------------------------------------

@@ -85,3 +85,37 @@ def test_too_few_rows_and_unknown_queries_are_named():
         list(ct.ActiveLearner(model=GaussianNB(), **OPTIONS).steps(X[:90], Y[:90]))
     with pytest.raises(ct.InvalidInput, match="query must be one of"):
         list(ct.ActiveLearner(model=GaussianNB(), query="random", **OPTIONS).steps(X, Y))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"query": "random"}, "query must be one of"),
+        ({"points": "all"}, "points must be an integer of at least 1; got 'all'"),
+        ({"points": [1.5]}, "points must be an integer"),
+        ({"calibrator": "temperature"}, "calibrator must have predict_proba; got 'temperature'"),
+    ],
+)
+def test_careless_options_are_named_before_anything_is_learnt(options, match):
+    learner = ct.ActiveLearner(GaussianNB(), **OPTIONS | options)
+    with pytest.raises(ct.InvalidInput, match=match):
+        next(learner.steps(X, Y))
+    assert not hasattr(learner, "model_")
+
+
+def test_labels_that_are_no_class_and_probabilities_that_are_none_are_named():
+    learner = ct.ActiveLearner(GaussianNB(), **OPTIONS)
+    with pytest.raises(ct.InvalidInput, match=r"all of them in classes; got labels \[0, 1, 2\]"):
+        next(learner.steps(X, Y, classes=[0, 1]))
+    with pytest.raises(ct.InvalidInput, match=r"probs must lie in \[0, 1\]"):
+        query_scores([[-0.5, 1.5]])
+
+
+def test_points_are_reached_in_ascending_order():
+    def passed(points):
+        learner = ct.ActiveLearner(
+            GaussianNB(), ct.calibrators.TemperatureScaling(), **OPTIONS | {"points": points}
+        )
+        return [(at.seen_, at.bought_) for at in learner.steps(X, Y)]
+
+    assert passed([300, 150]) == passed([150, 300])

@@ -186,3 +186,22 @@ def test_parameters_keep_their_order():
     parameters = Parameters({"b": 1, "a": 2})
     assert list(parameters) == ["b", "a"]
     assert repr(parameters) == "Parameters({'b': 1, 'a': 2})"
+
+
+def test_note_of_some_rows_names_the_rows_that_have_it():
+    """The first name alone is that of all its rows."""
+    data = ct.datasets.generative_model("M1", n=80, m=3, rng=1)
+    options = {"lens": ["strong", "confidence"], "n_resamples": 19, "rng": 1}
+    table = ct.test_calibration(None, data, test=["combined", "skce"], **options)
+    assert "note: combined, strong: the SKCE is that of 64 features" in str(table)
+    table = ct.test_calibration(None, data, test=["combined", "skce"], rng=1, n_resamples=19)
+    assert "note: combined: the SKCE is that of 64 features" in str(table)
+
+
+def test_rows_of_one_test_with_other_options_are_told_apart_by_these():
+    data = ct.datasets.generative_model("M1", n=60, m=3, rng=1)
+    skce = ct.measures.REGISTRY["skce"]
+    tests = [skce(kernel=ct.kernels.Exponential(width)) for width in (0.25, 0.75)]
+    lines = str(ct.test_calibration(None, data, test=tests, rng=1, n_resamples=19)).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("bandwidth "))
+    assert [line.split()[0] for line in lines[at + 1 : at + 3]] == ["0.25", "0.75"]

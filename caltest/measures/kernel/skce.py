@@ -104,6 +104,10 @@ class KernelMeasure(Measure):
         return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        return ("bind_chunks", "residual_statistics") if self.size else ()
+
+    @property
     def intervals(self) -> tuple[str, ...]:
         # Blocks pair neighbours, which rows drawn with replacement are not.
         return tuple(bounds.BLOCKS if self.size else [*bounds.PAIRS, *super().intervals])

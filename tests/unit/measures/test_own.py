@@ -118,3 +118,12 @@ def test_callable_has_no_interval_and_takes_no_clusters():
         result.confidence_interval()
     with pytest.raises(ct.NotApplicable, match="no test for rows that depend"):
         ct.test_calibration([0.2, 0.8] * 2, [0, 1] * 2, test=largest_gap, cluster=[0, 0, 1, 1])
+
+
+def test_two_functions_of_one_name_are_refused():
+    """Their rows could not be told apart; nor could one that is called as a test is."""
+    data = ct.datasets.generative_model("M1", n=20, m=2, rng=1)
+    named = ct.measures.from_callable(lambda _p, _y: 0.0, name="brier")
+    for tests in ([lambda _p, _y: 1.0, lambda _p, _y: 2.0], ["brier", named]):
+        with pytest.raises(ct.InvalidInput, match=r"names of their own; got '.*' twice; name them"):
+            ct.test_calibration(None, data, test=tests)

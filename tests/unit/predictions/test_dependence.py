@@ -125,3 +125,10 @@ def test_bad_times_are_refused(given, message):
 def test_too_few_steps_are_refused():
     with pytest.raises(NotApplicable, match="too few for two blocks"):
         ct.test_calibration(P, Y, time=np.arange(N), lag=15, test="brier", rng=0)
+
+
+def test_few_time_steps_are_counted_in_words_that_fit():
+    data = ct.datasets.generative_model("M1", n=4, m=2, rng=1)
+    for times, words in (([0, 0, 1, 1], "2 time steps are"), ([0, 0, 0, 0], "1 time step is")):
+        with pytest.raises(NotApplicable, match=f"{words} too few .* up to lag 1;"):
+            ct.test_calibration(None, data, time=times, lag=1)
