@@ -99,6 +99,12 @@ def test_too_few_resamples_for_a_level_show_nothing():
     assert detectable(ct.test_calibration(CALIBRATED, level=0.02, **options))
 
 
+def test_of_one_prediction_a_shift_is_all_that_can_be_detected():
+    labels = np.arange(100) % 10 < 3
+    found = detectable(ct.test_calibration(np.full(100, 0.3), labels, n_resamples=199, rng=1))
+    assert [one.kind for one in found] == ["gap"]
+
+
 def test_detectable_errors_of_counted_rows_are_those_of_the_rows(monkeypatch):
     """Numbers of events of cells are drawn in place of labels, from what is true of these."""
     rng = np.random.default_rng(5)
