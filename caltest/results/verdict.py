@@ -415,8 +415,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
         ("gap", lambda p, a: _moved(p, 1.0, side * a), (0.0, 6.0)),
         ("slope", _moved, (1.0, 0.0)),
     ]
-    if seen.m == 2 and not np.ptp(seen.probs[:, 1]):
-        kinds.pop()  # a slope through one point is a shift
+    kinds = kinds if np.ptp(seen.probs[:, -1]) else kinds[:1]  # one point has no slope
     if seen.m > 2:
         kinds = [("temperature", lambda p, T: _moved(p, 1.0 / T), (1.0, 20.0))]
     for kind, truth, ends in kinds:
