@@ -96,9 +96,11 @@ def test_table_shows_what_differs_as_columns(make_table):
     text = str(make_table(*rows))
     assert "estimate  statistic  p-value" in text
     assert "\tTests of calibration\n" in text
-    rows = ({"parameters": {"bandwidth": 0.5}}, {"parameters": {"bandwidth": 0.25}}, {})
+    rows = ({"parameters": {"bandwidth": 0.5}}, {"parameters": {"bandwidth": 0.25}, "lens": "a"})
     assert "bandwidth" in str(make_table(*rows).summary())
     assert "bandwidth" not in str(make_table(*rows))
+    alike = ({"parameters": {"bandwidth": 0.5}}, {"parameters": {"bandwidth": 0.25}})
+    assert "bandwidth" in str(make_table(*alike))  # nothing else tells them apart
 
 
 @pytest.mark.parametrize("summary", [False, True])
