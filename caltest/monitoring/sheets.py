@@ -57,7 +57,7 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
         )
         sentences.append(("note", text))
     if n := monitor.n_waiting:
-        wait = "waits for its outcome" if n == 1 else "wait for their or earlier outcomes"
+        wait = "waits for its outcome" if n == 1 else "wait for their own outcomes or earlier ones"
         sentences.append(("note", f"{rows_in_words(n)} {wait}."))
     if not alarm:
         return tuple(sentences)

@@ -164,7 +164,7 @@ def test_outcomes_that_come_late_keep_the_order():
         watch.resolve([names[i]], [labels[i]])
         watch = ct.Monitor.from_json(watch.to_json())
         if watch.n_waiting > 1 and watch.n:  # some of them have outcomes
-            assert "wait for their or earlier outcomes." in str(watch.verdict())
+            assert "wait for their own outcomes or earlier ones." in str(watch.verdict())
     assert (watch.n, watch.n_waiting) == (60, 0)
     assert watch.log_evalue == plain.log_evalue
 

@@ -216,9 +216,9 @@ def test_single_column_of_no_event_is_read_as_where_rows_are(label, name):
     assert rows.statistic == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_margins_are_the_cells_of_rows_without_the_other_columns(weight):
-    """Of no column, of some and of all, with groups that are missing nowhere."""
+@pytest.mark.parametrize(("weight", "part"), [(None, 200), (None, 1 << 19), ("w", 1 << 19)])
+def test_margins_are_the_cells_of_rows_without_the_other_columns(monkeypatch, weight, part):
+    """Of no column, of some and of all, with groups that are missing nowhere; in parts of cells."""
     from caltest.lenses import resolve_lens
     from caltest.sources import Counting, counted
     from caltest.sources.columns import Columns
@@ -234,14 +234,38 @@ def test_margins_are_the_cells_of_rows_without_the_other_columns(weight):
 
     every = counting(("a", "b"))
     table = counted([frame], every)
+    monkeypatch.setattr("caltest.sources.query.PART", part)
     for columns in ((), (0,), (1,), (0, 1)):
         names = tuple("ab"[k] for k in columns)
-        [ours] = every.margins(table, columns)
+        parts = list(every.margins(table, columns))
+        assert (len(parts) > 1) == (part == 200 and len(columns) > 0)
         theirs = counting(names).many(counted([frame], counting(names)), 0)
-        assert (ours.values, ours.columns) == (theirs.values, names)
-        for name in ("start", "n", "events", "expected", "variance"):
-            assert np.array_equal(getattr(ours, name), getattr(theirs, name))
-        assert np.array_equal(ours.cells.most, theirs.cells.most)
+        assert [value for one in parts for value in one.values] == list(theirs.values)
+        assert {one.columns for one in parts} == {names}
+        before = np.cumsum([0, *(len(one.cells) for one in parts)])
+        assert [one.before for one in parts] == before[:-1].tolist()
+        starts = [one.start[:-1] + one.before for one in parts]
+        assert np.array_equal(np.append(np.concatenate(starts), before[-1]), theirs.start)
+        for name in ("n", "events", "expected", "variance"):
+            ours = np.concatenate([getattr(one, name) for one in parts])
+            assert np.array_equal(ours, getattr(theirs, name))
+        assert np.array_equal(np.concatenate([one.cells.most for one in parts]), theirs.cells.most)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("test", ["ks", "brier"])
+def test_groups_in_parts_have_the_pvalues_of_all_at_once(monkeypatch, test, weight):
+    p, y = rows(3000)
+    rng = np.random.default_rng(8)
+    frame = pl.DataFrame({"p": p, "y": y.astype(int), "g": rng.integers(40, size=p.size)})
+    frame = frame.with_columns(w=rng.lognormal(size=p.size) * np.where(frame["g"] < 5, 100, 1))
+    columns = {"label": "y", "probs": "p", "by": "g", "sample_weight": weight}
+    options = {"test": test, "engine": "cells", "n_resamples": 99, "rng": 1, **columns}
+    at_once = ct.test_calibration(None, frame, **options)
+    monkeypatch.setattr("caltest.sources.query.PART", 300)
+    in_parts = ct.test_calibration(None, frame, **options)
+    assert str(in_parts) == str(at_once)
+    assert np.array_equal(in_parts.pvalues, at_once.pvalues)
 
 
 def test_default_alone_unites_many_cells_and_says_how_far_it_is_from_theirs():

@@ -11,6 +11,7 @@ from caltest.calibrators.gp.fit import line_kmeans
 from caltest.calibrators.gp.optimize import (
     FitLimits,
     Ordered,
+    Ridge,
     ascend,
     maximise,
     maximise_batches,
@@ -66,6 +67,16 @@ def test_fit_is_stationary(scores, fitted):
     free = (inputs > scores.low) & (inputs < scores.high)
     assert np.abs(found.by_inputs[free]).max() < 0.1
     assert abs(found.by_kernel[1]) < 0.1
+
+
+def test_trials_start_from_the_best_so_far(scores, start):
+    """One that is far down does not matter to the next, bit for bit."""
+    one, other = Ridge(scores, start), Ridge(scores, start)
+    first, near, far = one.values, one.values.copy(), one.values.copy()
+    near[-3:] += 0.1
+    far[-3:] += 6.0, -3.0, -4.0  # variance, length scale, noise
+    assert one(first)[0] == other(first)[0] < one(far)[0]
+    assert one(near)[0] == other(near)[0]
 
 
 @pytest.mark.full
