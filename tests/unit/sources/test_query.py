@@ -252,18 +252,27 @@ def test_margins_are_the_cells_of_rows_without_the_other_columns(monkeypatch, we
         assert np.array_equal(np.concatenate([one.cells.most for one in parts]), theirs.cells.most)
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-@pytest.mark.parametrize("test", ["ks", "brier"])
-def test_groups_in_parts_have_the_pvalues_of_all_at_once(monkeypatch, test, weight):
-    p, y = rows(3000)
-    rng = np.random.default_rng(8)
-    frame = pl.DataFrame({"p": p, "y": y.astype(int), "g": rng.integers(40, size=p.size)})
-    frame = frame.with_columns(w=rng.lognormal(size=p.size) * np.where(frame["g"] < 5, 100, 1))
-    columns = {"label": "y", "probs": "p", "by": "g", "sample_weight": weight}
-    options = {"test": test, "engine": "cells", "n_resamples": 99, "rng": 1, **columns}
-    at_once = ct.test_calibration(None, frame, **options)
-    monkeypatch.setattr("caltest.sources.query.PART", 300)
-    in_parts = ct.test_calibration(None, frame, **options)
+@pytest.mark.parametrize("test", ["ks", "brier", "hosmer-lemeshow"])
+def test_groups_in_parts_have_the_pvalues_of_all_at_once(monkeypatch, test):
+    """Beyond 500 groups, which are tested in one pass."""
+    from caltest.sources import Counting
+
+    p, y = rows(9000)
+    number = np.random.default_rng(8).integers(600, size=p.size)
+    frame = pl.DataFrame({"p": p, "y": y.astype(int), "g": number})
+    options = {"label": "y", "probs": "p", "by": "g", "engine": "cells", "rng": 1}
+
+    def tested(part):
+        seen = []
+        many = Counting.many
+        with monkeypatch.context() as patch:
+            patch.setattr("caltest.sources.query.PART", part)
+            patch.setattr(Counting, "many", lambda *args: seen.append(1) or many(*args))
+            found = ct.test_calibration(None, frame, test=test, n_resamples=99, **options)
+        return found, len(seen)
+
+    (at_once, one), (in_parts, several) = tested(1 << 19), tested(1000)
+    assert one + 1 < several
     assert str(in_parts) == str(at_once)
     assert np.array_equal(in_parts.pvalues, at_once.pvalues)
 
