@@ -297,25 +297,49 @@ def aligned(rows: int, width: int) -> SmallInts:
 def add_labels(features: SmallInts, top: Labels, labels: Labels, out: Ints) -> None:
     """Add the features (c, D) of rows at their label, less at their `top`, to `out` (B, m, D).
 
-    `labels` are (B, c). Features are at most 2^20, so that 512 of them fit into 32 bits.
+    `labels` are (B, c). Features are at most 2^20, so that 512 of them fit into 32 bits. It takes
+    less time where rows of one predicted class are next to each other.
     """
     size, m, width = out.shape
     total, some, rows = aligned(m, width), aligned(BLOCK, width), np.empty(BLOCK, np.uint16)
     for start in range(0, features.shape[0], BLOCK):
         before = top[start : start + BLOCK]
         some[: before.size] = features[start : start + BLOCK]
+        alike = (before == before[0]).all()
         for b in range(size):
             total[:] = 0
             label = labels[b, start : start + BLOCK]
-            for i in rows[: moved_rows(label, before, rows)]:
-                row, less, own = total[label[i]], total[before[i]], some[i]
+            moved = rows[: moved_rows(label, before, rows)]
+            for i in moved:
+                row, own = total[label[i]], some[i]
                 for j in range(width):
                     row[j] += own[j]
-                for j in range(width):
-                    less[j] -= own[j]
+            if alike:
+                lose_gains(total, before[0])
+            else:
+                lose(total, some, moved, before)
             for k in range(m):
                 for j in range(width):
                     out[b, k, j] += total[k, j]
+
+
+@njit()
+def lose(total: SmallInts, some: SmallInts, moved: NDArray[np.uint16], before: Labels) -> None:
+    """Take the features of rows from what their class `before` has of `total` (m, D)."""
+    for i in moved:
+        less, own = total[before[i]], some[i]
+        for j in range(less.size):
+            less[j] -= own[j]
+
+
+@njit()
+def lose_gains(total: SmallInts, usual: int) -> None:
+    """Take what the other classes have of `total` (m, D) from the usual one, which has none."""
+    less = total[usual]
+    for k in range(total.shape[0]):
+        if k != usual:
+            for j in range(less.size):
+                less[j] -= total[k, j]
 
 
 @njit()

@@ -317,8 +317,10 @@ class Redraw:
         return Redrawn(made, {unit: (n, total)})
 
     def _add(self, made: list[Totals], chunk: Chunk, rows: Hashes) -> None:
-        blocks = [totals.block(chunk.probs) for totals in made]
-        limits = cumulative_limits(chunk.probs)
+        order = np.argsort(np.argmax(chunk.probs, axis=1), kind="stable")  # sums take less time
+        probs, observed, rows = chunk.probs[order], chunk.labels[order], rows[order]
+        blocks = [totals.block(probs) for totals in made]
+        limits = cumulative_limits(probs)
 
         def labelled(labels: Labels, first: int) -> None:
             for totals, block in zip(made, blocks, strict=True):
@@ -327,6 +329,6 @@ class Redraw:
         def resampled(first: int) -> None:
             labelled(draw_labels(limits, rows, self.keys[first : first + KEYS]), 1 + first)
 
-        labelled(chunk.labels[None].astype(label_dtype(chunk.probs.shape[1])), 0)
+        labelled(observed[None].astype(label_dtype(probs.shape[1])), 0)
         for _ in map_threads(resampled, [(first,) for first in range(0, self.keys.size, KEYS)]):
             pass

@@ -15,7 +15,7 @@ from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined import component, context, tails
 from caltest.measures.combined.component import LEAST, STEADY, Observed, Source
-from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
+from caltest.measures.combined.loops import PACKED, LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells, HitRows
 from caltest.measures.outcome import Part
 from caltest.numerics.ends import range_words
@@ -109,8 +109,10 @@ class PortfolioTotals:
             sums = np.zeros(shape, np.int64)
             np.add.at(sums, where, values)
             self._plus(name, sums)
-        rows = LabelRows(fixed, top.astype(label_dtype(m)), line.astype(np.uint64), cells, ranks)
-        return self.kernel.block(probs), rows
+        fixed[:, :, :2] -= own[:, None, :2]
+        fixed[:, :, 0] = (fixed[:, :, 0] << PACKED) + 1
+        known = top.astype(label_dtype(m)), own[:, 2].copy(), line.astype(np.uint64)
+        return self.kernel.block(probs), LabelRows(fixed, *known, cells, ranks)
 
     def _plus(self, name: str, sums: Any) -> None:
         self.whole[name] = self.whole.get(name, np.int64(0)) + sums
@@ -342,7 +344,7 @@ class CombinedChunks(BoundChunks):
         scores = tails.scores_of(scales, seen)
         values = component.combine(portfolio, scores)
         if self.rows is not None:
-            hits = self.rows.hits
+            hits = self.rows.hits_of()
             exact = [
                 kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]
                 for kind, own in zip(component.SEVERAL, seen, strict=True)

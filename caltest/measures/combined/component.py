@@ -22,7 +22,7 @@ Observed = Any  # labels (B, n), events or excesses of events (B, U), as the sou
 Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)
 Sums = Any  # `Summing`, or what else has its functions `of` and `signed`
 
-AT_A_TIME = 1 << 22  # numbers in a temporary array
+AT_A_TIME = 1 << 18  # numbers in a temporary array, which the cache holds
 LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable,
 EVEN = np.array([0.5])  # and where nothing is
@@ -260,7 +260,8 @@ def correcting_temperature(logs: Floats, labels: Codes, weight: Floats) -> float
             np.exp(z, out=z)
             z /= z.sum(axis=1, keepdims=True)
             mean = np.einsum("ik,ik->i", z, logs[some])
-            square = np.einsum("ik,ik,ik->i", z, logs[some], logs[some])
+            z *= logs[some]
+            square = np.einsum("ik,ik->i", z, logs[some])
             slope -= float(weight[some] @ mean)
             curvature += float(weight[some] @ (square - np.square(mean)))
         if curvature <= 0:

@@ -83,6 +83,10 @@ class Context:
     @cached_property
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
+        return self.hits_of()
+
+    def hits_of(self) -> OneEvent:
+        """Return these, which are large once they are used."""
         return HitRows(self.top.astype(self.dtype), self.confidence, self.weight, self.labels)
 
     @property
@@ -191,10 +195,13 @@ class Context:
         Of the rows in cells of the confidence with middles from low to high.
         """
         cell, place = self.steps
-        weight = self.weight * ((place >= low) & (place < high))[cell]
         # No temperature changes outcomes of probability 0.
-        weight = weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
-        return component.correcting_temperature(self.log_probs, self.labels, weight), "temperature"
+        is_possible = self.probs[np.arange(self.n), self.labels] > 0.0
+        some = np.flatnonzero(((place >= low) & (place < high))[cell] & is_possible)
+        logs = self.probs[some]
+        np.log(np.maximum(logs, component.LEAST, out=logs), out=logs)
+        found = component.correcting_temperature(logs, self.labels[some], self.weight[some])
+        return found, "temperature"
 
     def by_label(self, table: Floats) -> Summing:
         """Return the sum over rows of what a table (n, m) has for the label, less its mean."""
@@ -270,10 +277,13 @@ class Context:
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the weight of outcomes less probable than limits: expected, observed, variance."""
-        chances = np.column_stack([(self.probs * (self.probs < x)).sum(axis=1) for x in limits])
-        happened = self.probs[np.arange(self.n), self.labels][:, None] < limits
-        variance = np.square(self.weight) @ (chances * (1.0 - chances))
-        return self.weight @ chances, self.weight @ happened, variance
+        own, squares, found = self.probs[np.arange(self.n), self.labels], np.square(self.weight), []
+        for limit in limits:
+            chance = self.probs.sum(axis=1, where=self.probs < limit)
+            variance = squares @ (chance * (1.0 - chance))
+            found.append((self.weight @ chance, self.weight @ (own < limit), variance))
+        expected, observed, variances = np.array(found).T
+        return expected, observed, variances
 
     def curves(self) -> ClassCurves:
         """Return the largest partial sum of each class."""

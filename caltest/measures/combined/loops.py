@@ -8,8 +8,9 @@ from caltest.numerics.class_sums import moved_rows
 from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Hashes, Ints, Labels
 
-ROWS = 256  # at a time
+ROWS = 512  # at a time
 CACHED = 1 << 15  # numbers that stay in the cache of the processor
+PACKED = 16  # bits of a number of rows
 RESOLUTION = 1e-13  # of a distance, relative
 
 
@@ -121,14 +122,17 @@ def feature_sums(labels: Labels, features: Floats, m: int) -> Floats:
 
 
 class LabelRows(NamedTuple):
-    """What some rows add, by their label.
+    """What some rows, 2^16 at most, add by their label beyond what the predicted class adds.
 
     Attributes
     ----------
     tables : (c, m, 3) array
-        What goes to `temperatures` of the cell of the confidence, `roots`, and `logs` of the class.
+        What goes to `temperatures` of the cell of the confidence, in units of 2^16, and 1 for the
+        row; to `roots`; and to `logs` of the class.
     top : (c,) array
-        The predicted class.
+        The predicted class. Rows with the same are best next to each other.
+    own : (c,) array
+        What `logs` of that class lose.
     line : (c,) array
         The cell of the confidence.
     cells, ranks : (c, m) array
@@ -137,6 +141,7 @@ class LabelRows(NamedTuple):
 
     tables: Ints
     top: Labels
+    own: Ints
     line: Hashes
     cells: Events
     ranks: Labels
@@ -175,33 +180,44 @@ class LabelSums(NamedTuple):
 def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
     """Add what the label of each row adds beyond the predicted class to sums, for labels (B, c).
 
-    Rows are taken some at a time, so that theirs stay in the cache.
+    Rows are taken some at a time, so that theirs stay in the cache. What goes to a cell of the
+    confidence is added together with the number of rows, one in the high bits and one in the low.
     """
-    moved = np.empty(ROWS, np.uint16)
-    for start in range(0, labels.shape[1], ROWS):
-        some = slice(start, start + ROWS)
-        top, tables, ranks = rows.top[some], rows.tables[some], rows.ranks[some]
-        line, cells = rows.line[some], rows.cells[some]
-        for b in range(labels.shape[0]):
-            row, logs, pairs = labels[b, some], sums.logs[b], sums.confusions[b]
-            warm, hit, curve = sums.temperatures[b], sums.hits[b], sums.curves[b]
-            total, place = 0, sums.places[b]
-            count = moved_rows(row, top, moved)
+    size, n = labels.shape
+    moved, packed = np.empty(ROWS, np.uint16), np.zeros(sums.hits.shape, np.int64)
+    start = 0
+    while start < n:
+        a, end = rows.top[start], start + 1
+        while end < min(start + ROWS, n) and rows.top[end] == a:
+            end += 1
+        top, tables, lost = rows.top[start:end], rows.tables[start:end], rows.own[start:end]
+        line, cells, ranks = rows.line[start:end], rows.cells[start:end], rows.ranks[start:end]
+        for b in range(size):
+            row, logs, pairs = labels[b, start:end], sums.logs[b], sums.confusions[b, a]
+            warm, curve, place = packed[b], sums.curves[b], sums.places[b]
+            total = less = 0
+            before, count = curve[a], moved_rows(row, top, moved)
             for i in moved[:count]:
-                k, a = row[i], top[i]
-                own, less = tables[i, k], tables[i, a]
-                warm[line[i]] += own[0] - less[0]
-                total += own[1] - less[1]
+                k = row[i]
+                own = tables[i, k]
+                warm[line[i]] += own[0]
+                total += own[1]
                 logs[k] += own[2]
-                logs[a] -= less[2]
-                pairs[a, k] += 1
-                pairs[a, a] -= 1
-                hit[line[i]] -= 1
+                less += lost[i]
+                pairs[k] += 1
                 curve[k, cells[i, k]] += 1
-                curve[a, cells[i, a]] -= 1
+                before[cells[i, a]] -= 1
                 place[ranks[i, k]] += 1
             sums.roots[b] += total
+            logs[a] -= less
+            pairs[a] -= count
             place[0] -= count
+        start = end
+    for b in range(size):
+        warm, hits, some = sums.temperatures[b], sums.hits[b], packed[b]
+        for j in range(some.size):
+            warm[j] += some[j] >> PACKED
+            hits[j] -= some[j] & ((1 << PACKED) - 1)
 
 
 @njit()

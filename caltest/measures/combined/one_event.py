@@ -185,8 +185,8 @@ class OneEvent:
             return bin_sums(observed, self.shift, self.scale, limits)
 
         noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
-        signed = partial(flips.of_cells, number, self.scale * self.gaps, BINS)
-        return Summing(of, signed), noise, limits.astype(np.int64)
+        sums = Summing(of, lambda f: flips.of_cells(number, self.scale * self.gaps, BINS, f))
+        return sums, noise, limits.astype(np.int64)
 
     def scores(self, functions: Floats | None = None) -> tuple[Summing, Floats]:
         """Return those of functions (J, U), orthonormal, and their precision I.
@@ -197,8 +197,11 @@ class OneEvent:
         slopes = component.orthonormal(powers if functions is None else functions, self.noise)
         slopes *= self.scale
 
-        signed = partial(flips.of_terms, (slopes * self.gaps).T)
-        return Summing(partial(self.sums_of, slopes), signed), np.eye(len(slopes))
+        sums = Summing(
+            partial(self.sums_of, slopes),
+            lambda function: flips.of_terms((slopes * self.gaps).T, function),
+        )
+        return sums, np.eye(len(slopes))
 
     def extremes(self) -> Summing:
         """Return the largest less the smallest partial sum of the residuals."""
