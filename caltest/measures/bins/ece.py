@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Unpack, cast
@@ -340,6 +340,12 @@ class ECE(DistanceErrors):
     def bounds_mean_gap(self) -> bool:  # type: ignore[override]
         return self.distance in errors.NORMS
 
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        if predictions.m == 2 or not self.bounds_mean_gap:
+            return super().mean_gap_tables(predictions)
+        rows, scale = BinnedRows(predictions, self), errors.NORMS[str(self.distance)]
+        return errors.gap_tables(predictions, rows.codes, self.sums(rows).mean, scale)
+
 
 def ece(
     probs: object,
@@ -647,6 +653,11 @@ class ClasswiseECE(Measure):
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
         return errors.row_gaps(predictions, *class_bins(predictions, self))
+
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        if predictions.m == 2:
+            return super().mean_gap_tables(predictions)
+        return errors.gap_tables(predictions, *class_bins(predictions, self), 1.0 / predictions.m)
 
 
 def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels, BinMean]:
