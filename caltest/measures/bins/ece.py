@@ -71,7 +71,7 @@ class BinErrors(Measure):
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, self.binnings, "binning")
-        checks.check_integer(self.bins, "bins")
+        checks.check_count(self.bins)
         checks.check_integer(self.min_size, "min_size")
         checks.check_optional_integer(self.max_bins, "max_bins")
 
@@ -618,7 +618,7 @@ class ClasswiseECE(Measure):
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, BINNINGS, "binning")
-        checks.check_integer(self.bins, "bins")
+        checks.check_count(self.bins)
         check_power(self.p)
 
     @property
