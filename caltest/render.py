@@ -266,7 +266,9 @@ def _pairs(sheet: Sheet) -> Pairs:
 
 def _wrapped(line: str, indent: int = 4) -> list[str]:
     whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    return textwrap.wrap(printable(line), WIDTH, subsequent_indent=" " * indent, **whole)
+    text = printable(line).replace(" %", "\xa0%")  # which stays in the line of its number
+    lines = textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, **whole)
+    return [one.replace("\xa0", " ") for one in lines]
 
 
 def _text_grid(sheet: Sheet) -> list[str]:
