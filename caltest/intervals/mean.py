@@ -23,6 +23,7 @@ from caltest.types import Floats, SmallInts
 from caltest.units.units import row_weights
 
 MANY = 1000.0  # rows that carry the variance of a mean, from which on none is missed
+ENOUGH = 250.0  # the same where the mean is the least that an error can be
 LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples
 
 Evaluate = Callable[[Floats], Floats]  # numbers of rows of each kind (B, K) -> (B,)
@@ -103,11 +104,16 @@ class ScoredRows:
         return np.asarray(self.weighted - self.mean * self.weight)
 
     @cached_property
-    def are_many(self) -> bool:
-        """Whether many rows, (sum d^2)^2 / sum d^4 of their deviations, carry the variance."""
+    def carriers(self) -> float:
+        """How many rows carry the variance, (sum d^2)^2 / sum d^4 of their deviations."""
         squares = np.square(self.residual)
         fourth = float(self.counts @ np.square(squares))
-        return fourth > 0 and float(self.counts @ squares) ** 2 / fourth >= MANY
+        return float(self.counts @ squares) ** 2 / fourth if fourth > 0 else 0.0
+
+    @property
+    def are_many(self) -> bool:
+        """Whether so many rows carry the variance that none is missed."""
+        return self.carriers >= MANY
 
     def resampled(self, evaluate: Evaluate, draws: Draws) -> Floats:
         """Return what `evaluate` gives for resampled numbers of rows of each kind, (B,)."""
@@ -168,8 +174,8 @@ class ScoredRows:
     # ---- a row that has not been seen -----------------------------------------------------------
 
     def upper_limit(self, a: float, draws: Draws) -> float:
-        """Return the upper limit with an unseen row; minus infinity where rows are many."""
-        return -math.inf if self.are_many else self.limit(1.0, a, draws)
+        """Return the upper limit with an unseen row; minus infinity where enough rows carry it."""
+        return -math.inf if self.carriers >= ENOUGH else self.limit(1.0, a, draws)
 
     def limit(self, side: float, a: float, draws: Draws) -> float:
         """Return the limit of the mean on one side, with a row that has not been seen.
