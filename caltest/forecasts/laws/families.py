@@ -174,14 +174,24 @@ class Frozen(Law):
         return np.asarray(getattr(self._family, name)(*values, *given), np.float64)
 
     def cdf(self, y: Floats) -> Floats:
-        if self.has_atoms and not hasattr(self._family, "xk"):
-            # Of some families SciPy's function has no step between whole numbers, or is NaN there.
-            loc = by_row(self.parameters.get("loc", np.zeros(self.n)), y)
-            y = np.floor(y - loc) + loc
-        return self._ask("cdf", y)
+        return self._up_to(self._moved(y)) if self.has_atoms else self._ask("cdf", y)
 
     def cdf_left(self, y: Floats) -> Floats:
-        return self.cdf(np.nextafter(y, -np.inf) if self.has_atoms else y)
+        if not self.has_atoms:
+            return self.cdf(y)
+        return self._up_to(np.nextafter(self._moved(y), -np.inf))
+
+    def _moved(self, y: Floats) -> Floats:
+        return y - by_row(self.parameters.get("loc", np.zeros(self.n)), y)
+
+    def _up_to(self, x: Floats) -> Floats:
+        """Return the probabilities up to x of a discrete law, less its location."""
+        if not hasattr(self._family, "xk"):
+            # Of some families SciPy's function has no step between whole numbers, or is NaN there.
+            x = np.floor(x)
+        if self._is_new:
+            return self._ask("cdf", x)
+        return np.asarray(self._family.cdf(x, *self._shapes(x)), np.float64)
 
     def quantile(self, u: Floats) -> Floats:
         return self._ask("ppf", u) if self.has_atoms else self._far("ppf", u)

@@ -188,11 +188,11 @@ def test_new_distributions_of_scipy_are_read():
 
 @pytest.mark.parametrize(
     "law",
-    [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), "Binomial"],
-    ids=["hypergeom", "yulesimon", "Binomial"],
+    [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), stats.poisson(3.7, -3), "Binomial"],
+    ids=["hypergeom", "yulesimon", "moved poisson", "Binomial"],
 )
 def test_counts_have_steps_at_whole_numbers_alone(law):
-    """Between these SciPy's own functions are NaN, or rise."""
+    """Between these SciPy's own functions are NaN, or rise; a location rounds none away."""
     if law == "Binomial":
         law = getattr(stats, law, lambda **given: stats.binom(*given.values()))(n=5, p=0.3)
     y = np.array([3.0, 4.0, 4.5, -2.0])
