@@ -173,12 +173,17 @@ class TestLenses:
             assert forecasts.has_impossible == any(expected)
 
     def test_others_are_refused(self, rng):
-        with pytest.raises(InvalidInput, match="lens must be one of Forecasts"):
+        with pytest.raises(InvalidInput, match="lens must be one of those of Forecasts"):
             ct.test_calibration(gaussian(rng), lens="confidence")
-        with pytest.raises(InvalidInput, match="lens must be one of Predictions"):
+        with pytest.raises(InvalidInput, match="lens must be one of those of Predictions"):
             ct.test_calibration(ct.datasets.generative_model("M1", rng=1), lens="interval[0.9]")
         with pytest.raises(NotApplicable, match="'pit-ks'"):
             ct.test_calibration(gaussian(rng), test="ece")
+        with pytest.raises(NotApplicable, match=r"Forecasts .*'combined', has no bootstrap"):
+            ct.test_calibration(gaussian(rng), null="bootstrap")
+        for column in ({"mean": "mu"}, {"scale": np.ones(3)}, {"from_logits": np.ones(3)}):
+            with pytest.raises(InvalidInput, match="has no effect"):
+                ct.test_calibration(gaussian(rng), **column)
         with pytest.raises(InvalidInput, match="calibrators must be one of"):
             ct.compare_calibrators(gaussian(rng), calibrators="temperature")
 
