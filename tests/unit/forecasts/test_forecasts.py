@@ -258,6 +258,12 @@ class TestDefault:
         biased = ct.test_calibration(gaussian(rng, n=500, bias=0.4), rng=1)
         assert "too low by" in biased.finding
 
+    def test_tails_are_spoken_of_where_they_are_what_is_off(self):
+        """The fourth power of one row far off is large, whose kurtosis about its own mean is 0."""
+        found = ct.test_calibration(ct.Forecasts([5.0], mean=[1.0], scale=1.0), rng=1)
+        assert "scatter 4 times as widely" in str(found)
+        assert "tails than predicted" not in str(found)
+
     def test_findings_are_what_numpy_says(self, rng):
         mean = np.sort(rng.normal(size=300))
         y = 1.3 * mean + 0.2 + (0.8 + 0.4 * (mean > 0)) * rng.gamma(2.0, size=300) - 1.5
