@@ -388,7 +388,7 @@ class CRPS(MeanForecastScore):
     power: ClassVar[int] = 1
 
     def scores(self, forecasts: Forecasts) -> Floats:
-        return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))
+        return forecasts.law.crps(forecasts.outcomes)
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.crps_at(forecasts.outcomes, uniform)
@@ -413,7 +413,8 @@ def crps(forecasts: object, *, n_jobs: int | None = None) -> float:
     r"""Compute the mean continuous ranked probability score.
 
     :math:`\int (F(x) - 1\{y \le x\})^2 dx = E|Y - y| - E|Y - Y'| / 2` with Y, Y' from F; of an
-    ensemble, that of its empirical distribution.
+    ensemble, that of its empirical distribution, and of quantiles of the one that is linear between
+    them and ends at the outer ones.
 
     Parameters
     ----------
