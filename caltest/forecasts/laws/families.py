@@ -143,6 +143,9 @@ class Frozen(Law):
             rule = "distribution must be a frozen distribution of scipy.stats or a law"
             remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example, or cdf= instead"
             raise invalid(rule, shown(distribution), remedy)
+        if self.title == "vonmises":
+            rule = "outcomes must not be angles, of which none is below another"
+            raise invalid(rule, self.title, "pass scipy.stats.vonmises_line for those near a mean")
         try:
             size = np.broadcast_shapes(*(np.shape(value) for value in parameters.values()))
         except ValueError as error:
@@ -432,8 +435,11 @@ class Cdf(Law):
         falls = np.diff(found, axis=1, prepend=0.0, append=1.0) >= -1e-12
         check(falls, np.pad(found, ((0, 0), (0, 1))), rises, remedy)
         off = self.cdf(points) - levels
-        rule = "quantile must be the inverse of cdf: cdf(quantile(u)) - u must not be below 0"
-        check(off > -CLOSE, off, rule, "leave quantile= out: it is found")
+        apart = np.abs(points) + np.ptp(points, axis=1, keepdims=True)
+        before = self.cdf(np.nextafter(points - NEAR * apart, -np.inf)) - levels
+        rule = "quantile must be the inverse of cdf: cdf(quantile(u)) - u must be 0, but for steps"
+        is_right, wrong = (off > -CLOSE) & (before < CLOSE), np.where(off > 0.0, before, off)
+        check(is_right, wrong, rule, "leave quantile= out: it is found")
         self.has_atoms = bool(np.any(off > 1e-9))
 
     def _call(self, function: Function, values: Floats, fill: Floats) -> Floats:

@@ -347,12 +347,18 @@ ILLEGAL = {
         "quantile": lambda u: -special.ndtri(u),
         "n": 3,
     },
+    "cdf(quantile(u)) - u must be 0, but for steps; got 0.1": {
+        "cdf": special.ndtr,
+        "quantile": lambda u: special.ndtri(u) + 1.0,
+        "n": 3,
+    },
     "got abs(StandardNormal()); pass": {"distribution": abs(stats.Normal()), "n": 3},
     "cdf must return probabilities; got 15.865525 at row 0": {
         "cdf": lambda y: 100 * special.ndtr(y),
         "n": 3,
     },
     "distribution must be a frozen distribution": {"distribution": stats.norm},
+    "outcomes must not be angles": {"distribution": stats.vonmises([1.0, 2.0])},
     "the shapes of t must be in their domain": {"distribution": stats.t([-1.0, 2.0])},
     "shape (2,) for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
     "got 2 for 3 rows": {"members": [[0], [1]], "n": 3},
