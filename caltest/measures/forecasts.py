@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from caltest.checks import check_choice, check_flag, check_integer
+from caltest.checks import check_choice, check_flag, check_integer, check_unused
 from caltest.errors import NotApplicable
 from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
 from caltest.measures.base import ForecastMeasure, declines
@@ -124,6 +124,10 @@ class PitUniformity(ForecastMeasure):
         check_choice(self.distance, NAMES, "distance")
         check_integer(self.degree, "degree")
         check_flag(self.serial, "serial")
+        for name, distance in (("degree", "neyman"), ("serial", "berkowitz")):
+            value = getattr(self, name)
+            given = None if distance == self.distance or value == PLAIN[name] else value
+            check_unused(f"where distance is {self.distance!r}", **{name: given})
 
     @property
     def title(self) -> str:  # type: ignore[override]

@@ -224,6 +224,11 @@ class TestUniformity:
                 ct.measures.pit_uniformity(again, distance=distance), rel=1e-12
             )
 
+    @pytest.mark.parametrize("option", [{"degree": 3}, {"serial": True}])
+    def test_options_of_another_distance_are_an_error(self, option, rng):
+        with pytest.raises(InvalidInput, match="has no effect where distance is 'ks'"):
+            ct.measures.pit_uniformity(gaussian(rng), **option)
+
     def test_dependence_on_the_row_before(self, rng):
         z = np.zeros(300)
         for i in range(1, 300):
