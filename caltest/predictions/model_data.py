@@ -98,6 +98,11 @@ class ModelData:
         return {"classes": self.classes, "ordinal": self.ordinal, **self.reading}
 
     @property
+    def given_options(self) -> dict[str, Any]:
+        """The same, None where they are not given."""
+        return {name: None if value is False else value for name, value in self.options.items()}
+
+    @property
     def library(self) -> str:
         """The library of the data frame or the series, else polars."""
         return tables.library_of(*self._parts)
@@ -203,9 +208,7 @@ class ModelData:
         own_values = {"classes": self.classes, "sample_weight": self.sample_weight}
         check_unused(f"where data is a {kind}", f"pass it to {kind}", **own_values)
         if model is None:
-            given = {
-                name: None if value is False else value for name, value in self.reading.items()
-            }
+            given = {name: self.given_options[name] for name in self.reading}
             check_unused(f"on a {kind}, which is checked already", **given)
             return data.with_order() if self.ordinal and isinstance(data, Predictions) else data
         if not models.is_model(model) or not isinstance(data, Predictions):
@@ -233,7 +236,7 @@ class ModelData:
             if columns:
                 from caltest.forecasts import Forecasts
 
-                check_unused("where forecasts are read", probs=self.probs, classes=self.classes)
+                check_unused("where forecasts are read", probs=self.probs, **self.given_options)
                 return Forecasts.from_frame(df, label=self.label, **of_rows, **columns)
             named: dict[str, Any] = {"label": self.label, "probs": self.probs, **self.options}
             return Predictions.from_frame(df, **of_rows, **named)
@@ -255,8 +258,7 @@ class ModelData:
             return Predictions.from_model(model, X, y, **rows, **self.options)
         from caltest.forecasts import Forecasts
 
-        given = {name: None if value is False else value for name, value in self.options.items()}
-        check_unused("where a model forecasts numbers", **given)
+        check_unused("where a model forecasts numbers", **self.given_options)
         return Forecasts.from_model(model, X, y, **rows)
 
     def _of_arrays(self, model: object, data: object) -> Rows:

@@ -184,6 +184,11 @@ class TestLenses:
         for column in ({"mean": "mu"}, {"scale": np.ones(3)}, {"from_logits": np.ones(3)}):
             with pytest.raises(InvalidInput, match="has no effect"):
                 ct.test_calibration(gaussian(rng), **column)
+        frame = {"y": [1.0, 2.0], "mu": [1.0, 2.0]}
+        with pytest.raises(InvalidInput, match="from_logits has no effect where forecasts are"):
+            ct.test_calibration(
+                pl.DataFrame(frame), label="y", mean="mu", scale=1.0, from_logits=True
+            )
         with pytest.raises(InvalidInput, match="calibrators must be one of"):
             ct.compare_calibrators(gaussian(rng), calibrators="temperature")
 
