@@ -103,7 +103,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"; pass one of mean and scale, distribution, .*": "; pass one of these",
     r"^time and lag must": "--time and --lag must",
     r"\blag=h-1": "--lag h-1",
-    r"^(probs|by|engine) (has no effect)": _flagged,
+    r"^(probs|by|engine|from_logits|renormalize|ordinal) (has no effect)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (

@@ -191,7 +191,9 @@ class RowsFile(NumberColumns, FileForm):
         if self.forecasts:
             from caltest.forecasts import Forecasts
 
-            check_unused("with forecasts", probs=self.probs, classes=self.classes)
+            flags = {name: on or None for name, on in self.read_as.items()}
+            flags["ordinal"] = self.ordinal or None
+            check_unused("with forecasts", probs=self.probs, classes=self.classes, **flags)
             groups = _groups(by, self._opened[0].names)
             columns = self.forecasts_from(probs or "")
             columns |= {"groups": groups, "sample_weight": self.sample_weight}

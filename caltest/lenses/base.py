@@ -68,7 +68,7 @@ class Lens(ABC):
         from caltest.lenses import REGISTRY
 
         keys = ", ".join(repr(key) for key, kind in REGISTRY.items() if isinstance(rows, kind.of))
-        rule = f"lens must be one of {type(rows).__name__}"
+        rule = f"lens must be one of those of {type(rows).__name__}"
         raise invalid(rule, repr(str(self)), f"use one of {keys}")
 
     def size_of(self, seen: Any) -> tuple[Predictions, str, str]:

@@ -286,5 +286,5 @@ def _number(text: str, name: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         rule = f"{name} of a lens must be a number"
-        raise invalid(rule, shown(text), "write it as in exceeds[3.5]")
+        raise invalid(rule, shown(text), "write it as in exceeds[3.5] or bands[10|20]")
     return number

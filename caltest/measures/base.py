@@ -176,14 +176,15 @@ class Measure(ABC):
             return True
         return getattr(cls, capability) is not getattr(Measure, capability)
 
-    def check_of(self, seen: Rows) -> None:
-        """Raise NotApplicable unless the measure is one of such rows, as a lens shows them."""
+    def check_of(self, seen: Rows, note: str = "") -> None:
+        """Raise NotApplicable unless it is a measure of such rows; a note says why it is tested."""
         if isinstance(seen, self.of):
             return
         kinds = [kind for kind in REGISTRY.values() if isinstance(seen, kind.of)]
         tests = ", ".join(repr(key) for kind in kinds for key in kind.declared_tests())
         raise NotApplicable(
-            f"{self.description} is no measure of {type(seen).__name__.lower()}",
+            f"{self.description} is no measure of {type(seen).__name__}"
+            + f" ({note})" * bool(note),
             f"use one of the tests {tests}, or a lens that leaves classes, such as 'interval'",
         )
 

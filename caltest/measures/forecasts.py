@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from caltest.checks import check_choice, check_flag, check_integer
+from caltest.checks import check_choice, check_flag, check_integer, check_unused
 from caltest.errors import NotApplicable
 from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
 from caltest.measures.base import ForecastMeasure, declines
@@ -124,6 +124,10 @@ class PitUniformity(ForecastMeasure):
         check_choice(self.distance, NAMES, "distance")
         check_integer(self.degree, "degree")
         check_flag(self.serial, "serial")
+        for name, distance in (("degree", "neyman"), ("serial", "berkowitz")):
+            value = getattr(self, name)
+            given = None if distance == self.distance or value == PLAIN[name] else value
+            check_unused(f"where distance is {self.distance!r}", **{name: given})
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -388,7 +392,7 @@ class CRPS(MeanForecastScore):
     power: ClassVar[int] = 1
 
     def scores(self, forecasts: Forecasts) -> Floats:
-        return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))
+        return forecasts.law.crps(forecasts.outcomes)
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.crps_at(forecasts.outcomes, uniform)
@@ -413,7 +417,8 @@ def crps(forecasts: object, *, n_jobs: int | None = None) -> float:
     r"""Compute the mean continuous ranked probability score.
 
     :math:`\int (F(x) - 1\{y \le x\})^2 dx = E|Y - y| - E|Y - Y'| / 2` with Y, Y' from F; of an
-    ensemble, that of its empirical distribution.
+    ensemble, that of its empirical distribution, and of quantiles of the one that is linear between
+    them and ends at the outer ones.
 
     Parameters
     ----------

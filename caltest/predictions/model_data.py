@@ -98,6 +98,11 @@ class ModelData:
         return {"classes": self.classes, "ordinal": self.ordinal, **self.reading}
 
     @property
+    def given_options(self) -> dict[str, Any]:
+        """The same, None where they are not given."""
+        return {name: None if value is False else value for name, value in self.options.items()}
+
+    @property
     def library(self) -> str:
         """The library of the data frame or the series, else polars."""
         return tables.library_of(*self._parts)
@@ -174,6 +179,7 @@ class ModelData:
             dependence = self.dependence.of_table(table, self.label)
             return dependence.given_to(self._of_table(model, data, table))
         check_unused("where data is not a data frame", "pass one, or leave it out", **self.columns)
+        check_unused("where data is not a data frame", "pass it to Forecasts", **self.forecasts)
         given, y = self, data
         if isinstance(data, tuple) and len(data) == 2:
             X, y = data
@@ -202,9 +208,8 @@ class ModelData:
         own_values = {"classes": self.classes, "sample_weight": self.sample_weight}
         check_unused(f"where data is a {kind}", f"pass it to {kind}", **own_values)
         if model is None:
-            logits, rescaled = self.from_logits or None, self.renormalize or None
-            reason = f"on a {kind}, which is checked already"
-            check_unused(reason, from_logits=logits, renormalize=rescaled)
+            given = {name: self.given_options[name] for name in self.reading}
+            check_unused(f"on a {kind}, which is checked already", **given)
             return data.with_order() if self.ordinal and isinstance(data, Predictions) else data
         if not models.is_model(model) or not isinstance(data, Predictions):
             rule = f"model must be None, a calibrator or a function where data is a {kind}"
@@ -231,11 +236,11 @@ class ModelData:
             if columns:
                 from caltest.forecasts import Forecasts
 
-                check_unused("where forecasts are read", probs=self.probs, classes=self.classes)
+                check_unused("where forecasts are read", probs=self.probs, **self.given_options)
                 return Forecasts.from_frame(df, label=self.label, **of_rows, **columns)
             named: dict[str, Any] = {"label": self.label, "probs": self.probs, **self.options}
             return Predictions.from_frame(df, **of_rows, **named)
-        check_unused("where model gives the probabilities", probs=self.probs)
+        check_unused("where model gives the probabilities", probs=self.probs, **self.forecasts)
         suspect_index(data=df, model=model, by=by, sample_weight=self.sample_weight)
         y = table.column(check_choice(self.label, table.names, "label"))
         rows: dict[str, Any] = {
@@ -253,8 +258,7 @@ class ModelData:
             return Predictions.from_model(model, X, y, **rows, **self.options)
         from caltest.forecasts import Forecasts
 
-        given = {name: value or None for name, value in self.options.items()}
-        check_unused("where a model forecasts numbers", **given)
+        check_unused("where a model forecasts numbers", **self.given_options)
         return Forecasts.from_model(model, X, y, **rows)
 
     def _of_arrays(self, model: object, data: object) -> Rows:

@@ -72,7 +72,7 @@ def as_frame(df: object) -> Any:
         frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
         got = f"type {type(df).__name__}"
-        remedy = "use Predictions(probs, labels) for arrays"
+        remedy = "pass arrays to Predictions or Forecasts itself"
         raise invalid("df must be a pandas, polars or Arrow table", got, remedy)
     return frame
 

@@ -127,6 +127,9 @@ def a_calibration(
     True
     """
     s, happened, most = _own_times(survival, event, bins)
+    if not s.all():
+        never = f"survival is 0 in {np.count_nonzero(s == 0.0)} of {s.size} rows at their own time"
+        checks.suspect(f"{never}, up to which none lives: pass probabilities that are not rounded")
     v = -np.log(np.maximum(s, np.finfo(np.float64).tiny))
     ordered, later = np.sort(v), np.arange(v.size)[::-1]
     upto, total = np.cumsum(ordered) + ordered * later, float(v.sum())  # events that are expected

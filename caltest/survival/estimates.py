@@ -83,6 +83,11 @@ def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0
     Estimate
         In [0, 1].
 
+    Raises
+    ------
+    NotApplicable
+        If all rows are of one cluster.
+
     References
     ----------
     Aalen, Johansen (1978), Scandinavian J. Statistics 5; Kalbfleisch, Prentice (2002), The
@@ -129,7 +134,8 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float 
     Raises
     ------
     NotApplicable
-        If no event is observed by the horizon.
+        If no event is observed by the horizon, all predicted risks are 0, or all rows are of one
+        cluster.
 
     References
     ----------
@@ -148,7 +154,10 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float 
     if value == 0.0:
         reason = "no event is observed by the horizon, so that the ratio has no interval"
         raise NotApplicable(reason, "choose a later horizon")
-    ratio = value / float(np.average(event_column(survival), weights=survival.mass))
+    predicted = float(np.average(event_column(survival), weights=survival.mass))
+    if predicted == 0.0:
+        raise NotApplicable("all predicted risks are 0", "use cumulative_incidence")
+    ratio = value / predicted
     if value == 1.0:
         low = cumulative_incidence(survival, confidence=confidence).low
         return Estimate(ratio, ratio * low, ratio)
@@ -241,7 +250,8 @@ def calibration_slope(
     Raises
     ------
     NotApplicable
-        If all risks are equal, all rows or none have the event, or the fit does not converge.
+        If all risks are equal, all rows or none have the event, all are of one cluster, or the fit
+        does not converge.
 
     References
     ----------
@@ -337,7 +347,11 @@ def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
 def _of_clusters(values: Floats, survival: SurvivalPredictions) -> Floats:
     """Sum values (n, ...) over the rows of each cluster."""
     place = np.unique(np.asarray(survival.clusters), return_inverse=True)[1]
-    sums = np.zeros((int(place.max()) + 1, *values.shape[1:]))
+    count = int(place.max()) + 1
+    if count == 1 < survival.n:
+        reason = "all rows are of one cluster, which does not tell how much estimates vary"
+        raise NotApplicable(reason, "pass smaller clusters")
+    sums = np.zeros((count, *values.shape[1:]))
     np.add.at(sums, place, values)
     return sums
 
@@ -390,7 +404,7 @@ def _fit(
         reason = "the fit by the complementary log-log of the risk does not converge"
         raise NotApplicable(reason, "use test_calibration, or more rows")
     squares_of_slopes = slopes.T @ slopes
-    if np.linalg.matrix_rank(squares_of_slopes) < beta.size:
+    if np.linalg.matrix_rank(slopes) < beta.size:
         reason = "the risks are too few distinct ones for a fit by them"
         raise NotApplicable(reason, "use observed_expected_ratio")
     bread = np.linalg.inv(squares_of_slopes)

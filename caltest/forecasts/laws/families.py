@@ -143,6 +143,9 @@ class Frozen(Law):
             rule = "distribution must be a frozen distribution of scipy.stats or a law"
             remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example, or cdf= instead"
             raise invalid(rule, shown(distribution), remedy)
+        if self.title == "vonmises":
+            rule = "outcomes must not be angles, of which none is below another"
+            raise invalid(rule, self.title, "pass scipy.stats.vonmises_line for those near a mean")
         try:
             size = np.broadcast_shapes(*(np.shape(value) for value in parameters.values()))
         except ValueError as error:
@@ -174,14 +177,24 @@ class Frozen(Law):
         return np.asarray(getattr(self._family, name)(*values, *given), np.float64)
 
     def cdf(self, y: Floats) -> Floats:
-        if self.has_atoms and not hasattr(self._family, "xk"):
-            # Of some families SciPy's function has no step between whole numbers, or is NaN there.
-            loc = by_row(self.parameters.get("loc", np.zeros(self.n)), y)
-            y = np.floor(y - loc) + loc
-        return self._ask("cdf", y)
+        return self._up_to(self._moved(y)) if self.has_atoms else self._ask("cdf", y)
 
     def cdf_left(self, y: Floats) -> Floats:
-        return self.cdf(np.nextafter(y, -np.inf) if self.has_atoms else y)
+        if not self.has_atoms:
+            return self.cdf(y)
+        return self._up_to(np.nextafter(self._moved(y), -np.inf))
+
+    def _moved(self, y: Floats) -> Floats:
+        return y - by_row(self.parameters.get("loc", np.zeros(self.n)), y)
+
+    def _up_to(self, x: Floats) -> Floats:
+        """Return the probabilities up to x of a discrete law, less its location."""
+        if not hasattr(self._family, "xk"):
+            # Of some families SciPy's function has no step between whole numbers, or is NaN there.
+            x = np.floor(x)
+        if self._is_new:
+            return self._ask("cdf", x)
+        return np.asarray(self._family.cdf(x, *self._shapes(x)), np.float64)
 
     def quantile(self, u: Floats) -> Floats:
         return self._ask("ppf", u) if self.has_atoms else self._far("ppf", u)
@@ -422,8 +435,11 @@ class Cdf(Law):
         falls = np.diff(found, axis=1, prepend=0.0, append=1.0) >= -1e-12
         check(falls, np.pad(found, ((0, 0), (0, 1))), rises, remedy)
         off = self.cdf(points) - levels
-        rule = "quantile must be the inverse of cdf: cdf(quantile(u)) - u must not be below 0"
-        check(off > -CLOSE, off, rule, "leave quantile= out: it is found")
+        apart = np.abs(points) + np.ptp(points, axis=1, keepdims=True)
+        before = self.cdf(np.nextafter(points - NEAR * apart, -np.inf)) - levels
+        rule = "quantile must be the inverse of cdf: cdf(quantile(u)) - u must be 0, but for steps"
+        is_right, wrong = (off > -CLOSE) & (before < CLOSE), np.where(off > 0.0, before, off)
+        check(is_right, wrong, rule, "leave quantile= out: it is found")
         self.has_atoms = bool(np.any(off > 1e-9))
 
     def _call(self, function: Function, values: Floats, fill: Floats) -> Floats:

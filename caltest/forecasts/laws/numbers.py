@@ -374,7 +374,8 @@ def _binomial_rank(M: int, u: Floats, v: Floats, rank: Floats) -> None:
 
 # Levels of F, and of G(F), between which expectations take laws as linear: at most 0.005 apart, and
 # log odds 0.2.
-FINE = np.union1d(special.expit(np.linspace(-36.0, 36.0, 361)), np.arange(1, 200) / 200.0)
+STEPS = 200
+FINE = np.union1d(special.expit(np.linspace(-36.0, 36.0, 361)), np.arange(1, STEPS) / STEPS)
 
 
 class Stretched(Law):
@@ -458,9 +459,15 @@ class RecalibratedLaw(Law):
     def _knots(self) -> Knots:
         """The same law, linear between many points: G need not be smooth, nor F."""
         if self.has_atoms:  # steps stand at two points that are equal
-            points = np.repeat(np.sort(self.base.nodes()[0], axis=1), 2, axis=1)
+            base, points = self.base, np.sort(self.base.nodes()[0], axis=1)
+            between = base.cdf_left(points[:, 1:]) - base.cdf(points[:, :-1])
+            if between.max(initial=0.0) > 1.0 / STEPS:  # there is a density as well
+                fine = base.quantile(np.broadcast_to(FINE, (self.n, FINE.size)))
+                points = np.sort(np.hstack([points, fine]), axis=1)
+            points = np.repeat(points, 2, axis=1)
             levels = self.cdf_left(points)
             levels[:, 1::2] = self.cdf(points[:, 1::2])
+            levels.sort(axis=1)  # of points that are there more than once
         else:
             u = np.union1d(FINE, np.clip(self.levels.ppf(FINE), LOWEST, 1.0 - LEAST))
             points = self.base.quantile(np.broadcast_to(u, (self.n, u.size)))

@@ -387,9 +387,13 @@ def _spread(rows: ForecastContext) -> Finding:
 
 def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: str) -> Finding:
     found, usual = rows.moment(degree), 3.0 * (degree == 4)
-    digits = 3 if abs(found - usual) >= 0.01 else 5
-    text = f"outcomes {words[found > usual]} ({name} {found:.{digits}g} of the normal scores"
-    return Finding(f"{text}, not {usual:g})", found, f"{name} of normal scores")
+    digits, is_more = 3 if abs(found - usual) >= 0.01 else 5, found > usual
+    number = f"{name} {found:.{digits}g} of the normal scores"
+    # The score is of moments about 0, which a mean or scatter that is off moves too.
+    [[score]] = rows.sums(hermite(degree), rows.along["constant"]).of(rows.observed)
+    explains = (score > 0) == is_more
+    text = f"outcomes {words[is_more]} ({number}, not {usual:g})" if explains else number
+    return Finding(text, found, f"{name} of normal scores", in_words=explains)
 
 
 SKEWED = "are more skewed to the left than predicted", "are more skewed to the right than predicted"

@@ -19,6 +19,7 @@ from caltest.calibrators import (
     VarianceScaling,
 )
 from caltest.errors import InvalidInput, NotApplicable
+from caltest.forecasts.laws import Frozen, Members, Mixture
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 
@@ -142,6 +143,16 @@ class TestPIT:
         assert found.crps(np.array([2.0]))[0] == pytest.approx(((F - (x >= 2)) ** 2).sum())
         assert found.mean[0] == pytest.approx(mass @ x)
         assert found.log_score(np.array([2.0]))[0] == pytest.approx(-np.log(mass[2]))
+
+    def test_steps_beside_a_density_are_as_exact(self):
+        """Rain that is often 0: mean and CRPS are integrals of the distribution function."""
+        dry, wet = Members([[0.0]]), Frozen(stats.gamma([2.0]))
+        found = Mixture([0.4, 0.6], [dry, wet]).recalibrated(stats.beta(3.0, 1.5))
+        x, step = np.linspace(0.0, 40.0, 400_001, retstep=True)
+        F = stats.beta.cdf(0.4 + 0.6 * stats.gamma.cdf(x, 2.0), 3.0, 1.5)
+        assert found.mean[0] == pytest.approx(step * (1.0 - F).sum(), abs=5e-4)
+        crps = step * np.square(F - (x >= 1.5)).sum()
+        assert found.crps(np.array([1.5]))[0] == pytest.approx(crps, abs=2e-4)
 
     def test_levels_of_quantiles_and_ranks_move(self):
         """An ensemble becomes the quantiles that its sorted members are."""

@@ -208,6 +208,7 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
         ("memory has no effect on a monitor", "--memory has no effect on a monitor"),
         ("time and lag must be given together", "--time and --lag must be given together"),
         ("probs has no effect with forecasts", "--probs has no effect with forecasts"),
+        ("from_logits has no effect with forecasts", "--logits has no effect with forecasts"),
         ("members must be a column", "--members must be a column"),
         ("got mean= and members=; pass", "got --mean and --members; pass"),
         ("cluster= needs the rows", "--cluster needs the rows"),

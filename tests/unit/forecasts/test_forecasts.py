@@ -173,12 +173,22 @@ class TestLenses:
             assert forecasts.has_impossible == any(expected)
 
     def test_others_are_refused(self, rng):
-        with pytest.raises(InvalidInput, match="lens must be one of Forecasts"):
+        with pytest.raises(InvalidInput, match="lens must be one of those of Forecasts"):
             ct.test_calibration(gaussian(rng), lens="confidence")
-        with pytest.raises(InvalidInput, match="lens must be one of Predictions"):
+        with pytest.raises(InvalidInput, match="lens must be one of those of Predictions"):
             ct.test_calibration(ct.datasets.generative_model("M1", rng=1), lens="interval[0.9]")
         with pytest.raises(NotApplicable, match="'pit-ks'"):
             ct.test_calibration(gaussian(rng), test="ece")
+        with pytest.raises(NotApplicable, match=r"Forecasts .*'combined', has no bootstrap"):
+            ct.test_calibration(gaussian(rng), null="bootstrap")
+        for column in ({"mean": "mu"}, {"scale": np.ones(3)}, {"from_logits": np.ones(3)}):
+            with pytest.raises(InvalidInput, match="has no effect"):
+                ct.test_calibration(gaussian(rng), **column)
+        frame = {"y": [1.0, 2.0], "mu": [1.0, 2.0]}
+        with pytest.raises(InvalidInput, match="from_logits has no effect where forecasts are"):
+            ct.test_calibration(
+                pl.DataFrame(frame), label="y", mean="mu", scale=1.0, from_logits=True
+            )
         with pytest.raises(InvalidInput, match="calibrators must be one of"):
             ct.compare_calibrators(gaussian(rng), calibrators="temperature")
 
@@ -219,6 +229,11 @@ class TestUniformity:
                 ct.measures.pit_uniformity(again, distance=distance), rel=1e-12
             )
 
+    @pytest.mark.parametrize("option", [{"degree": 3}, {"serial": True}])
+    def test_options_of_another_distance_are_an_error(self, option, rng):
+        with pytest.raises(InvalidInput, match="has no effect where distance is 'ks'"):
+            ct.measures.pit_uniformity(gaussian(rng), **option)
+
     def test_dependence_on_the_row_before(self, rng):
         z = np.zeros(300)
         for i in range(1, 300):
@@ -252,6 +267,12 @@ class TestDefault:
         assert str(sure).startswith("Strong evidence against calibration (p = 0.001). Too sure:")
         biased = ct.test_calibration(gaussian(rng, n=500, bias=0.4), rng=1)
         assert "too low by" in biased.finding
+
+    def test_tails_are_spoken_of_where_they_are_what_is_off(self):
+        """The fourth power of one row far off is large, whose kurtosis about its own mean is 0."""
+        found = ct.test_calibration(ct.Forecasts([5.0], mean=[1.0], scale=1.0), rng=1)
+        assert "scatter 4 times as widely" in str(found)
+        assert "tails than predicted" not in str(found)
 
     def test_findings_are_what_numpy_says(self, rng):
         mean = np.sort(rng.normal(size=300))

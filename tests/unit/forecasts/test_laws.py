@@ -188,11 +188,11 @@ def test_new_distributions_of_scipy_are_read():
 
 @pytest.mark.parametrize(
     "law",
-    [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), "Binomial"],
-    ids=["hypergeom", "yulesimon", "Binomial"],
+    [stats.hypergeom(20, 7, 12), stats.yulesimon(3.0, 2), stats.poisson(3.7, -3), "Binomial"],
+    ids=["hypergeom", "yulesimon", "moved poisson", "Binomial"],
 )
 def test_counts_have_steps_at_whole_numbers_alone(law):
-    """Between these SciPy's own functions are NaN, or rise."""
+    """Between these SciPy's own functions are NaN, or rise; a location rounds none away."""
     if law == "Binomial":
         law = getattr(stats, law, lambda **given: stats.binom(*given.values()))(n=5, p=0.3)
     y = np.array([3.0, 4.0, 4.5, -2.0])
@@ -347,12 +347,18 @@ ILLEGAL = {
         "quantile": lambda u: -special.ndtri(u),
         "n": 3,
     },
+    "cdf(quantile(u)) - u must be 0, but for steps; got 0.1": {
+        "cdf": special.ndtr,
+        "quantile": lambda u: special.ndtri(u) + 1.0,
+        "n": 3,
+    },
     "got abs(StandardNormal()); pass": {"distribution": abs(stats.Normal()), "n": 3},
     "cdf must return probabilities; got 15.865525 at row 0": {
         "cdf": lambda y: 100 * special.ndtr(y),
         "n": 3,
     },
     "distribution must be a frozen distribution": {"distribution": stats.norm},
+    "outcomes must not be angles": {"distribution": stats.vonmises([1.0, 2.0])},
     "the shapes of t must be in their domain": {"distribution": stats.t([-1.0, 2.0])},
     "shape (2,) for 3 rows": {"mean": [0, 1], "scale": [1, 1], "n": 3},
     "got 2 for 3 rows": {"members": [[0], [1]], "n": 3},

@@ -43,7 +43,7 @@ def test_lens_must_leave_an_event():
 def test_lens_of_other_rows_is_refused():
     """One of forecasts on predictions of classes, and the other way round."""
     p = np.full(240, 0.5)
-    with pytest.raises(ct.InvalidInput, match="lens must be one of Predictions"):
+    with pytest.raises(ct.InvalidInput, match="lens must be one of those of Predictions"):
         ct.test_segments(p, np.arange(240) % 2, lens="exceeds[1]", **ASKED)
-    with pytest.raises(ct.InvalidInput, match="lens must be one of Forecasts"):
+    with pytest.raises(ct.InvalidInput, match="lens must be one of those of Forecasts"):
         ct.test_segments(forecasts(), lens="confidence", **ASKED)

@@ -182,6 +182,22 @@ def test_what_no_event_by_the_horizon_tells():
         survival.smooth_calibration(rows)
 
 
+@pytest.mark.parametrize(
+    ("function", "change", "match"),
+    [
+        (survival.observed_expected_ratio, {"risk": np.zeros(300)}, "all predicted risks are 0"),
+        (survival.calibration_slope, {"risk": np.full(300, 0.3)}, "too few distinct ones"),
+        (survival.cumulative_incidence, {"clusters": np.zeros(300)}, "all rows are of one cluster"),
+    ],
+)
+def test_what_rows_do_not_tell_is_no_estimate(function, change, match):
+    """A ratio to 0, the slope of one risk, and how clusters vary of which there is one."""
+    rows = simulated(300, 0)
+    given = {"risk": rows.probs[:, 1], "time": rows.time, "event": rows.event} | change
+    with pytest.raises(NotApplicable, match=match):
+        function(ct.SurvivalPredictions(**given, horizon=HORIZON))
+
+
 def test_weights_count_rows_as_often():
     """A weight of 2 is a second row like it, for the observed risk."""
     rows = simulated(120, 11, ties=True)
@@ -273,7 +289,8 @@ def test_a_calibration_compares_events_with_those_of_rows_at_risk():
     assert result.estimate == pytest.approx(event.sum() / time.sum())
     assert ct.survival.a_calibration(np.exp(-2 * time), event).pvalue < 1e-3 < result.pvalue
     assert ct.survival.a_calibration(np.ones(3), [1, 0, 0]).pvalue < 1e-9
-    assert ct.survival.a_calibration([0.0, 0.5], [1, 1]).pvalue < 1e-9
+    with pytest.warns(ct.SuspectInputWarning, match="survival is 0 in 1 of 2 rows"):
+        assert ct.survival.a_calibration([0.0, 0.5], [1, 1]).pvalue < 1e-9
 
 
 def test_redrawn_events_have_the_risk_that_known_rows_have():
