@@ -259,7 +259,7 @@ def test_calibration(
         The seed. Without `by` every row of a table uses the same; with it each group has a seed of
         its own that is derived from it. The row holds it, so that each can be repeated by itself.
         Labels are redrawn for the rows in their order: sorted otherwise, the same data have another
-        p-value, within the error of resampling.
+        p-value, within the error of resampling; so has a group by itself that lacks some clusters.
     n_jobs : int, optional
         Threads, as in joblib; the p-value does not depend on it.
     level : float, optional

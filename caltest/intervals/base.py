@@ -27,12 +27,12 @@ FEWEST_ROWS = 5
 VERY_MANY = 1 << 30  # rows
 BATCH = 32  # resamples that are drawn together
 REACHES = (
-    "the exact test does not reject calibration at this level (p = {p:.3g}), so that the interval "
-    "is extended to its value, {value:.4g}"
+    "the test does not reject calibration at this level (p = {p:.3g}), so that the interval is "
+    "extended to its value, {value:.4g}"
 )
 REJECTED = (
-    "the exact test rejects calibration (p = {p:.3g}); the interval is conservative near its "
-    "value, {value:.4g}, and does not tell how far the truth is from there"
+    "the test rejects calibration (p = {p:.3g}); the interval is conservative near its value, "
+    "{value:.4g}, and does not tell how far the truth is from there"
 )
 
 
@@ -146,30 +146,35 @@ def with_unseen(
     return (root + math.hypot(math.sqrt(max(high, 0.0)) - root, unseen)) ** 2
 
 
-# ---- what keeps an interval from contradicting the exact test of the same predictions ------------
+# ---- what keeps an interval from contradicting the test of the same predictions ------------------
 
 
 class Exact(NamedTuple):
-    """The default test of a measure: exact, or a formula such as that of a number of defaults.
+    """The default test of a measure: exact, by a formula, or of signs that are flipped by cluster.
 
     Attributes
     ----------
+    statistic_name : str
+        The symbol of the measure where the statistic is what the interval bounds.
     pvalue, statistic : float
         Of the observed labels.
     distribution : (B,) array or None
         The statistic of redrawn labels.
     """
 
+    statistic_name: str
     pvalue: float
     statistic: float
     distribution: Floats | None
 
 
-def exact_test(measure: Measure, predictions: Predictions, draws: Draws) -> Exact | None:
-    """Run the default test of a measure; None where the predictions do not allow it."""
+def exact_test(
+    measure: Measure, predictions: Predictions, draws: Draws, null: str | None = None
+) -> Exact | None:
+    """Run a test of a measure, by default its own; None where the predictions do not allow it."""
     with suppress(NotApplicable):
-        found = NULLS[measure.nulls[0]].run(measure, predictions, draws)
-        return Exact(found.pvalue, found.statistic, found.distribution)
+        found = NULLS[null or measure.nulls[0]].run(measure, predictions, draws)
+        return Exact(found.statistic_name, found.pvalue, found.statistic, found.distribution)
     return None
 
 
@@ -182,7 +187,7 @@ def agreeing(
     *,
     level: float,
 ) -> Ends:
-    r"""Return an interval that holds the value of calibration unless the exact test rejects it.
+    r"""Return an interval that holds the value of calibration unless the test rejects it.
 
     The test is inverted at that value: it is left out only where :math:`p \le 1 - level`. An error
     T besides has a lower end of at most :math:`T - q(T^0)`, with :math:`q(T^0)` the quantile of
@@ -208,7 +213,8 @@ def agreeing(
     if value is None:
         return ends
     rejected = exact.pvalue <= 1.0 - level
-    if measure.is_error and ends.low > 0.0 and rejected:
+    bounded = measure.is_error and exact.statistic_name == measure.symbol
+    if bounded and ends.low > 0.0 and rejected:
         # What is left beyond the noise of calibration; None where all label vectors were listed.
         drawn = noise() if exact.distribution is None else exact.distribution
         most = float(np.quantile(drawn[np.isfinite(drawn)], 0.5 + level / 2.0))

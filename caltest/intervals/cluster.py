@@ -31,9 +31,8 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
     With the values :math:`T_c` without one of C clusters,
     :math:`se^2 = \frac{C - 1}{C} \sum_c (T_c - \bar T)^2`, and the ends are :math:`T \pm t_{C-1}
     se`; more than 200 clusters are left out in groups. An error is biased upwards by noise, and by
-    what the rows of a cluster share. So its lower end is 0 unless the null "cluster" rejects at 1 -
-    level, and no larger than the estimate less the quantile of the errors with flipped signs; its
-    upper end keeps the bias.
+    what the rows of a cluster share; its upper end keeps the bias, and `agreeing` with the test of
+    the null "cluster" lowers the other.
 
     References
     ----------
@@ -46,9 +45,8 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
     estimate = found.estimate
     reach = student_isf((1.0 - level) / 2.0, found.degrees) * found.error
     low, high = estimate - reach, estimate + reach
-    if is_error(measure):
-        noise = _noise(measure, predictions, level, draws)
-        low, high = max(min(low, estimate - noise), 0.0), upper_end(measure, estimate, reach)
+    if measure.is_error:
+        low, high = max(low, 0.0), upper_end(measure, estimate, reach)
     scores = measure.row_scores(predictions)
     low = low if scores is None else max(low, scores.least)
     words = LIMITS.format(words=clusters.words())
@@ -155,19 +153,4 @@ def effective_count(clusters: Clusters) -> float:
     return float(sizes.sum() ** 2 / np.square(sizes).sum())
 
 
-def is_error(measure: Measure) -> bool:
-    """Tell whether a measure is an error that grows from 0, and not a score or a coefficient."""
-    return measure.alternative == "greater" and "plug-in" in measure.intervals
-
-
-def _noise(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> float:
-    """Return how large the error is with flipped signs; infinite where the test does not reject."""
-    test = cluster_test(measure, predictions, draws)
-    if test.pvalue > 1.0 - level or test.distribution is None:
-        return math.inf
-    if test.statistic_name != measure.symbol:
-        return 0.0
-    return float(np.quantile(test.distribution, 0.5 + level / 2.0))
-
-
-METHOD = Method("cluster", "Student's limit, jackknife over clusters", compute, resamples=True)
+METHOD = Method("cluster", "Student's limit, jackknife over clusters", compute, resamples=False)

@@ -265,7 +265,7 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
 
     The interval is that of Korn and Graubard for the share of events: the limits of Clopper and
     Pearson for an effective number of rows :math:`\bar y (1 - \bar y) / v`, with v the variance of
-    the mean residual, over clusters where rows depend on each other. v is no less than that of
+    the mean residual, by the jackknife over clusters where rows depend. v is no less than that of
     calibrated predictions, nor than few rows could hide. Independent rows have no wider limits
     than the binomial ones, which hold for events of any probabilities (Hoeffding 1956).
 
@@ -295,11 +295,13 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     most = gap.effective or float(p.size)
     if rows.censoring is not None:
         residuals, most = rows.censoring.influences(residuals), float(p.size)
-    sums = np.bincount(np.unique(rows.clusters, return_inverse=True)[1], residuals)
-    count, scale, size = sums.size, observed * (1.0 - observed) * mass * mass, float(sums.size)
-    if count < 2 or scale == 0:
+    codes = np.unique(rows.clusters, return_inverse=True)[1]
+    others = 1.0 - np.bincount(codes, weight) / mass
+    count, scale, size = others.size, observed * (1.0 - observed) * mass * mass, float(others.size)
+    if count < 2 or scale == 0 or others.min() <= 0:
         return replace(gap, effective=min(gap.effective or size, size)).at(LEVEL)
-    size = scale / max(size / (size - 1) * float(sums @ sums), 1e-300)
+    sums = np.bincount(codes, residuals) / others
+    size = scale / max((size - 1) / size * float(sums @ sums), 1e-300)
     return replace(gap, effective=min(most, size), clusters=count).at(LEVEL)
 
 

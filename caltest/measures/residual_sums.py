@@ -49,6 +49,9 @@ class ResidualStatistic:
         How much it counts among those that a test combines.
     deviations : tuple, optional
         Those of what each row adds, where the statistic is one sum; see `Rows.deviations`.
+    along : callable, optional
+        Gives those of the sum that is farthest out, of the same clusters, where the statistic is of
+        several sums.
     quadratic : ResidualStatistic, optional
         One that is quadratic in the same sums, where this one is not. Flipped signs keep the mean
         and the variance of what is quadratic; the mean length of a sum of two skewed residuals is
@@ -63,6 +66,7 @@ class ResidualStatistic:
     two_sided: bool = False
     weight: float = 1.0
     deviations: Deviations | None = None
+    along: Callable[[Ints, int], Deviations] | None = None
     quadratic: ResidualStatistic | None = None
 
 
@@ -162,26 +166,39 @@ def robust_z(terms: Floats, deviations: Deviations | None = None) -> ResidualSta
     return found
 
 
-def robust_quadratic(terms: Floats) -> ResidualStatistic:
+def robust_quadratic(
+    terms: Floats, deviations: Callable[[Floats], Deviations]
+) -> ResidualStatistic:
     r"""Return the squared length of sums in units of their cluster-robust covariance.
 
-    With :math:`U_c` the sums of cluster c of the terms of the rows, (n, D), :math:`S' (\sum_c U_c
-    U_c')^+ S`; its covariance matrix does not depend on the signs.
+    With :math:`U_c` the sums of cluster c of the terms of the rows, (n, D), :math:`S' V^+ S`, where
+    :math:`V = \sum_c U_c U_c'` does not depend on the signs. It is the square of the robust z of
+    the sum of the terms times :math:`V^+ S`; `deviations` gives those of the sum of the terms times
+    some numbers (D,).
     """
 
-    def flipped(clusters: Ints, count: int) -> Flipped:
+    def standardized(clusters: Ints, count: int) -> tuple[Floats, Floats, Floats]:
         check_finite(terms)
         width = terms.shape[1]
         check_size(count * width)
         sums = cluster_sums(terms, clusters, count, np.arange(width)[np.newaxis], width)
         size = np.sqrt(np.square(sums).sum(axis=0))
-        sums = sums / np.where(size > 0, size, 1.0)
+        size = np.where(size > 0, size, 1.0)
+        sums = sums / size
         values, vectors = np.linalg.eigh(sums.T @ sums)
         kept = values > NO_RANK * max(float(values[-1]), NO_RANK)
-        standard = sums @ (vectors[:, kept] / np.sqrt(values[kept]))
+        root = vectors[:, kept] / np.sqrt(values[kept])
+        return sums @ root, root, size
+
+    def flipped(clusters: Ints, count: int) -> Flipped:
+        standard = standardized(clusters, count)[0]
         return lambda signs: np.asarray(np.square(signs @ standard).sum(axis=1))
 
-    return ResidualStatistic(flipped, symbol="cluster-robust chi^2")
+    def along(clusters: Ints, count: int) -> Deviations:
+        standard, root, size = standardized(clusters, count)
+        return deviations(root @ standard.sum(axis=0) / size)
+
+    return ResidualStatistic(flipped, symbol="cluster-robust chi^2", along=along)
 
 
 def of_cells(

@@ -317,12 +317,14 @@ def allowing_for_skewness(
 
     A p-value of flipped signs is compared with those of simulated sums, whose moments are those
     that the predictions imply, see `SkewedSum`: of the terms of the statistic where it is one sum,
-    else of the residuals in the direction of their sum, or for several statistics of the squared
-    error where that is farther out. It is the prepivoting of Beran (1988, J. Am. Stat. Assoc. 83)
-    by a model of the sums.
+    or of several in the direction in which they are farthest out, else of the residuals in the
+    direction of their sum, or for several statistics of the squared error where that is farther
+    out. It is the prepivoting of Beran (1988, J. Am. Stat. Assoc. 83) by a model of the sums.
     """
-    own, several = statistics[0].deviations, len(statistics) > 1
+    own, along, several = statistics[0].deviations, statistics[0].along, len(statistics) > 1
     some = predictions.deviations[: 1 + several] if several or own is None else [own]
+    if along is not None and not several:
+        some = [along(clusters.codes, clusters.count)]
     found = (SkewedSum.of(one, clusters, draws) for one in some)
     farthest = max(found, key=lambda one: abs(one.z))
     raised = partial(farthest.raised, is_own=some[0] is own)

@@ -278,7 +278,8 @@ class HTest(Result):
             "profile", "event-count", "grade-rate", "unseen-events", "studentized", "plug-in" or
             "bca"; by default the first that applies to the measure. Whatever the method, the
             interval holds the value of calibration (0 for an error, 1 for a slope, its mean for a
-            score) unless the exact test rejects at the level 1 - `confidence`.
+            score) unless the test rejects at the level 1 - `confidence`: the exact one, or that
+            of the null "cluster" where rows have clusters.
         n_resamples : int, default 1999
             Of the bootstrap, at least 99.
         rng : None, int, Generator or SeedSequence
@@ -568,16 +569,15 @@ class Evidence:
         clustered, support = seen.has_dependence, measure.support(seen.m)
         chosen = choose(measure, "cluster" if clustered and method is None else method)
         ends = chosen.compute(measure, seen, level, draws)
-        if chosen.key == "cluster":  # it agrees with its own null
-            return ends, support, chosen.resamples
-        own = draws._replace(seed=self.seed)
-        exact = _printed(test, level) if test.null == measure.nulls[0] else None
-        exact = exact or base.exact_test(measure, seen, own)
+        by_cluster = chosen.key == "cluster"
+        own, null = draws._replace(seed=self.seed), "cluster" if by_cluster else measure.nulls[0]
+        exact = _printed(test, level) if test.null == null else None
+        exact = exact or base.exact_test(measure, seen, own, null)
         if exact is not None:
             value = measure.calibrated_value(seen)
             noise = partial(base.calibrated_values, measure, seen, own)
             ends = base.agreeing(ends, measure, exact, value, noise, level=level)
-        if clustered:
+        if clustered and not by_cluster:
             note = (
                 f"rows of the same {seen.unit} are treated as independent: where they are alike, "
                 "the interval is too short; method='cluster' is for them"
@@ -626,7 +626,8 @@ class Counted:
         exact = _printed(test, level)
         if exact is None:
             (again,) = exact_tests([(self.measure, bound)], draws)
-            exact = base.Exact(again.pvalue, again.statistic, again.distribution)
+            name, drawn = again.statistic_name, again.distribution
+            exact = base.Exact(name, again.pvalue, again.statistic, drawn)
         noise = partial(redrawn_values, bound, draws)
         ends = base.agreeing(ends, self.measure, exact, bound.calibrated, noise, level=level)
         return ends, self.measure.support(2), resamples
@@ -667,7 +668,7 @@ def _printed(test: HTest, level: float) -> Exact | None:
 
     if test.least_pvalue is not None and test.least_pvalue > 1.0 - level:
         return None
-    return Exact(test.pvalue, test.statistic, test.null_distribution)
+    return Exact(test.statistic_name, test.pvalue, test.statistic, test.null_distribution)
 
 
 def required(evidence: Evidence | None, question: str) -> Evidence:

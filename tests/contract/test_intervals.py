@@ -55,7 +55,7 @@ def contradiction(key, data, seed, level):
     measure = result.evidence.measure
     value, rejected = measure.calibrated_value(data), result.pvalue <= 1.0 - level
     left_out = interval.low > value or (interval.high < value and not measure.is_one_sided)
-    said = any("the exact test rejects calibration" in note for note in interval.notes)
+    said = any("the test rejects calibration" in note for note in interval.notes)
     if rejected == left_out or (rejected and said):
         return None
     return key, seed, result.pvalue, value, interval.low, interval.high

@@ -26,6 +26,7 @@ from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_q
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import blocks, njit
 from caltest.predictions import Measured, Predictions
+from caltest.predictions.rows import Deviations
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
 from caltest.units.units import check_unweighted
@@ -116,6 +117,15 @@ class AtLocations:
             gains = self.gain[:, self.predictions.labels[rows]]
             out[rows] = (kappa * gains).sum(axis=0) - expected
         return out
+
+    def deviations_along(self, times: Floats) -> Deviations:
+        """Return those of the sum over the locations of the deviations times some numbers (J,)."""
+        table = np.empty((self.predictions.n, self.predictions.m))
+        for rows, kappa, _ in self.parts():
+            table[rows] = sum(
+                k @ (times * gain).T for k, gain in zip(kappa, self.gain, strict=True)
+            )
+        return self.predictions.deviations_of(table)
 
 
 def described(kernel: FittedKernel, origin: str) -> dict[str, Any]:
@@ -233,7 +243,8 @@ class CME(EmbeddingMeasure):
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
-        return [robust_quadratic(self.located(predictions).deviations())]
+        located = self.located(predictions)
+        return [robust_quadratic(located.deviations(), located.deviations_along)]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""

@@ -16,6 +16,7 @@ from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
 from caltest.measures.residual_sums import Flippable, robust_quadratic, robust_z
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Deviations
 from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units import CellUnits, RowUnits, Units
@@ -291,13 +292,16 @@ def score_statistics(predictions: Predictions, measure: str, column: int) -> Fli
     inside = np.clip(p, LEAST_PROB, 1.0 - LEAST_PROB)
     x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(predictions.residuals[:, 1])
     basis = np.column_stack([np.ones_like(x), x])
+
+    def deviations(function: Floats) -> Deviations:
+        weighted = weight * function
+        return predictions.deviations_of(np.column_stack([np.zeros_like(weighted), weighted]))
+
     if column == BOTH:
-        return [robust_quadratic(basis * gap[:, None])]
+        return [robust_quadratic(basis * gap[:, None], lambda times: deviations(basis @ times))]
     function, other = basis.T[::-1] if column == SLOPE else basis.T
     if column != INTERCEPT_ALONE:
         v = weight * p * (1.0 - p)
         size = float(v @ np.square(other))
         function = function - float(v @ (function * other)) / max(size, TINY) * other
-    weighted = weight * function
-    table = np.column_stack([np.zeros_like(weighted), weighted])
-    return [robust_z(function * gap, predictions.deviations_of(table))]
+    return [robust_z(function * gap, deviations(function))]

@@ -38,25 +38,25 @@ def test_no_event_among_rare_ones_is_no_error(key):
 def test_lower_end_is_beyond_the_noise_of_calibration(pvalue, low, expected):
     """0 unless p is small; else T = 1.2 less the quantile .975 of the noise, or the own end."""
     ends = Ends(low, 2.0, 1.2, "")
-    found = agreed(ends, SKCE(), Exact(pvalue, 1.2, NOISE))
+    found = agreed(ends, SKCE(), Exact("SKCE", pvalue, 1.2, NOISE))
     assert found.low == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.2, 2.0), (0.1, 0.8)])
 def test_value_of_calibration_is_held_on_either_side(low, high):
     ends = Ends(low, high, 0.5, "")
-    found = agreed(ends, CalibrationSlope(), Exact(0.2, 0.5, None))
+    found = agreed(ends, CalibrationSlope(), Exact("z", 0.2, 0.5, None))
     assert (found.low, found.high) == (min(low, 1.0), max(high, 1.0))
-    kept = agreed(ends, CalibrationSlope(), Exact(0.01, 0.5, None))
+    kept = agreed(ends, CalibrationSlope(), Exact("z", 0.01, 0.5, None))
     assert kept == ends
 
 
 def test_interval_that_reaches_calibration_says_that_the_test_rejects():
     """A measure without a value under calibration is left alone."""
     ends = Ends(0.5, 1.5, 0.8, "")
-    found = agreed(ends, CalibrationSlope(), Exact(0.01, 0.8, None))
+    found = agreed(ends, CalibrationSlope(), Exact("z", 0.01, 0.8, None))
     assert found.notes == (REJECTED.format(p=0.01, value=1.0),)
-    assert agreed(ends, Overconfidence(), Exact(0.5, 0.8, None)) == ends
+    assert agreed(ends, Overconfidence(), Exact("z", 0.5, 0.8, None)) == ends
 
 
 def test_few_resamples_leave_the_exact_pvalue_to_the_interval():

@@ -40,6 +40,22 @@ def test_error_has_zero_in_its_interval_unless_the_test_rejects(key):
         assert result.pvalue <= 0.05 or interval.low == 0
 
 
+@pytest.mark.parametrize(
+    ("key", "seed", "value"), [("calibration-slope", 1, 1.0), ("brier", 0, None)]
+)
+def test_value_of_calibration_is_held_unless_the_test_rejects(key, seed, value):
+    """Student's t over six clusters leaves it out, where signs, or skewed sums, do not."""
+    p = data(seed, count=6, slope=0.4)
+    weight = np.random.default_rng(seed).lognormal(size=p.n)
+    p = ct.Predictions(p.probs, p.labels, sample_weight=weight, clusters=p.clusters)
+    result = ct.test_calibration(p, test=key, n_resamples=199, rng=0)
+    interval = result.confidence_interval()
+    value = value or weight @ p.probs.prod(axis=1) / weight.sum()
+    assert result.pvalue > 0.05
+    assert min(abs(interval.low - value), abs(interval.high - value)) < 1e-12
+    assert "does not reject" in interval.notes[-1]
+
+
 def test_many_clusters_are_left_out_in_groups():
     """No more than 200 values are computed."""
     result = ct.test_calibration(None, data(count=450), test="brier", n_resamples=99, rng=0)

@@ -32,3 +32,16 @@ def test_interval_covers_the_true_gap(spread):
         widths.append(gap.high - gap.low)
     assert hits / 1000 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
     assert np.mean(widths) < (0.13 if spread < 0.5 else 0.22)
+
+
+def test_variance_by_clusters_is_that_of_the_jackknife():
+    """With weights, and one of 30 clusters with a third of the rows."""
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(30), [60, *[4] * 29])
+    p, weight = rng.uniform(0.2, 0.8, clusters.size), rng.lognormal(size=clusters.size)
+    happened = np.where(rng.random(p.size) < 0.6, rng.random(30)[clusters], rng.random(p.size)) < p
+    gap = gap_of(EventRows(p, happened, weight, clusters), "event", "1")
+    others = [clusters != c for c in range(30)]
+    means = np.array([np.average((happened - p)[s], weights=weight[s]) for s in others])
+    variance = 29 / 30 * np.square(means - gap.gap).sum()
+    assert gap.effective == pytest.approx(gap.observed * (1 - gap.observed) / variance)

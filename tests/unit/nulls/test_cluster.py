@@ -247,6 +247,18 @@ def test_bursts_that_did_not_happen_are_no_evidence(key):
     assert "sums are skewed" in " ".join(result.notes)
 
 
+@pytest.mark.parametrize("key", ["cox", "cme", "unreliability"])
+def test_sums_are_skewed_where_they_are_farthest_out(key):
+    """Bursts that did not happen in half of the clusters; the sum of all is as good as normal."""
+    clusters = np.repeat(np.arange(50), 20)
+    low = clusters < 25
+    p = np.where(low, np.linspace(0.02, 0.04, 1000), np.linspace(0.3, 0.7, 1000))
+    labels = np.where(low, 0, np.random.default_rng(0).random(50)[clusters] < p)
+    result = ct.test_calibration(p, labels, cluster=clusters, test=key, rng=0)
+    assert result.replicates.pvalues()[0] < 0.02
+    assert result.pvalue > 0.05
+
+
 def test_events_that_happen_too_often_stay_evidence():
     """On the side of the long tail flipped signs are careful: their p-value is left alone."""
     p = bursts([3, 4, 8, 9, 13, 14, 18, 19, 23, 24])
