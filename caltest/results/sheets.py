@@ -128,7 +128,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
 def sizes_of(rows: Sequence[HTest]) -> tuple[Gap, ...]:
     """The gaps of the rows of a table by groups, grades aside; else nothing."""
     found = tuple(row.size for row in rows if row.size is not None)
-    is_grouped = all(row.group is not None and row.counts is None for row in rows)
+    is_grouped = all(row.group is not None and not row.is_of_grade for row in rows)
     return found if is_grouped and len(found) == len(rows) else ()
 
 
@@ -236,7 +236,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
         columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, [_smallest(row) for row in rows]))
     columns["code"] = tuple(sheet.stars(value) for value in adjusted)
     if table.light_bounds is not None:
-        columns["light"] = table.traffic_lights
+        columns["light"] = tuple(table.traffic_lights[i] for i in shown)
     if table.level is not None:
         words = tuple(sheet.verdict(value) for value in table.rejected[shown].tolist())
         columns[f"at level {sheet.number(table.level)}"] = words

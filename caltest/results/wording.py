@@ -373,7 +373,7 @@ def rows_of(table: HTestTable) -> int:
 def noun_of(rows: Sequence[HTest]) -> str:
     """What the rows of a table are."""
     if len({row.group for row in rows}) == len(rows) > 1:
-        return "groups" if rows[0].counts is None else "grades"
+        return "grades" if rows[0].is_of_grade else "groups"
     if len({row.data_name for row in rows}) > 1:
         return "models"
     if len({row.lens for row in rows}) == len(rows) > 1:
@@ -395,7 +395,7 @@ def called(name: str, rows: Sequence[HTest]) -> str:
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
     if not is_number or len({row.group for row in rows}) == 1 < len(rows):
         return name
-    return f"{'group' if rows[0].counts is None else 'grade'} {name}"
+    return f"{'grade' if rows[0].is_of_grade else 'group'} {name}"
 
 
 def place_of_table(place: Gap, table: HTestTable) -> str:
