@@ -79,7 +79,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     ax.set_xticks([], minor=True)
     base.name_rows(ax, names)
     for y, value in enumerate(final.tolist()):
-        base.beside(ax, y, f"{render.pvalue(value)} {render.stars(value)}")
+        base.beside(ax, y, render.pvalue(value))
     legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
     base.legend(ax, **legend)
     name = "p-value"

@@ -95,7 +95,7 @@ def check_scale(scale: object, *, zoom: object = False, auto: bool = False) -> N
 def scale_of(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale:
     """Return the scale that suits the predictions, or the one that is asked for.
 
-    The axes hold the frequencies of so many bins too.
+    The axes hold the frequencies of so many bins too, and what these are if calibrated.
     """
     p = event.values
     if scale is None:
@@ -106,7 +106,10 @@ def scale_of(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale
         scale = "log-odds" if near and high - low >= WIDE else "probability"
     # No frequency can be distinguished from 0 or 1 more finely.
     finest = min(0.1, 0.5 / float(event.rows.sum()))
-    drawn = np.append(p, event.bins("quantile", bins, 0.95).frequency)
+    found = event.bins("quantile", bins, 0.95)
+    drawn = np.concatenate([p, found.frequency])
+    if scale == "probability":
+        drawn = np.concatenate([drawn, found.lower, found.upper])
     return scale_for(drawn, scale, zoom=zoom, finest=finest)
 
 

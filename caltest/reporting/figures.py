@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
@@ -65,7 +67,10 @@ def _sketches(
     of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
     curve = "Smooth curve of the observed frequency against the predicted probability, with a band"
-    answer = f"{curve} that holds all of it with 95 %; on top the predictions of both outcomes."
+    curve += " that holds all of it with 95 %"
+    if np.ptp(source.event.values) == 0:
+        curve = "Observed frequency against the predicted probability, which is the same in all rows"
+    answer = f"{curve}; on top the predictions of both outcomes."
     return [
         ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
         *([] if rows is None else _of_rows(rows, content, profile)),

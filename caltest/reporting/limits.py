@@ -41,7 +41,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
         return check_groups(values, pd.size, "grades")
     if not (values.size and values[0] > 0 and values[-1] < 1 and (np.diff(values) > 0).all()):
         rule = "PDs between grades must rise inside (0, 1)"
-        raise invalid(rule, shown(values.tolist()), "pass as [0.01, 0.05]")
+        raise invalid(rule, shown(values.tolist()), "write them as 0.01, 0.05")
     names = np.array([f"PD {name}" for name in range_names((0.0, *values.tolist(), 1.0))])
     return np.asarray(names[np.searchsorted(values, pd)])
 
