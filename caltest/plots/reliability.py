@@ -19,7 +19,7 @@ from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.predictions.options import MeasuredOptions, NoOptions, check_names
-from caltest.render import rows_in_words
+from caltest.render import rows_in_words, share
 from caltest.types import Axes, Floats
 
 NAME = "a reliability diagram"
@@ -343,9 +343,9 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
     columns = (found.count, found.mean, y, found.lower, found.upper)
     numbers = zip(*(values.tolist() for values in columns), strict=True)
     texts = [
-        f"{rows_in_words(count)}: predicted {100 * mean:.1f} %, observed {100 * share:.1f} % "
-        f"(if calibrated {100 * low:.1f} to {100 * high:.1f} %)"
-        for count, mean, share, low, high in numbers
+        f"{rows_in_words(count)}: predicted {share(mean)}, observed {share(seen)} "
+        f"(if calibrated {share(low)} to {share(high)})"
+        for count, mean, seen, low, high in numbers
     ]
     kinds = ((~outside, "observed", "o", base.BLUE), (outside, "outside", "D", base.VERMILION))
     for chosen, name, marker, color in kinds:
@@ -501,6 +501,6 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> None:
         style = {"color": color, "linestyle": dashes, "linewidth": 1.2}
         at = float(scale.place(np.array([value]))[0])
         part.plot([at, at], [-1.05, 1.05], **style)
-        ax.plot([], [], label=f"{name} {100 * value:.1f} %", **style)
+        ax.plot([], [], label=f"{name} {share(value)}", **style)
     part.set_ylim(-1.08, 1.08)
     part.axis("off")

@@ -69,7 +69,9 @@ def _sketches(
     curve = "Smooth curve of the observed frequency against the predicted probability, with a band"
     curve += " that holds all of it with 95 %"
     if np.ptp(source.event.values) == 0:
-        curve = "Observed frequency against the predicted probability, which is the same in all rows"
+        curve = (
+            "Observed frequency against the predicted probability, which is the same in all rows"
+        )
     answer = f"{curve}; on top the predictions of both outcomes."
     return [
         ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),

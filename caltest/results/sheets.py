@@ -215,11 +215,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     if long and len({row.n_resamples for row in rows} - {None}) > 1:
         columns["B"] = cells_of(row.n_resamples for row in rows)
     if sizes := sizes_of(rows):
-        columns["predicted"] = tuple(f"{100 * one.predicted:.1f}" for one in sizes)
-        columns["observed"] = tuple(f"{100 * one.observed:.1f}" for one in sizes)
-        gaps = (100 * (one.observed - one.predicted) for one in sizes)
-        columns["gap"] = tuple(f"{gap:+z.1f}" for gap in gaps)
-        columns["95 %"] = tuple(f"[{100 * one.low:z.1f}, {100 * one.high:z.1f}]" for one in sizes)
+        columns |= gap_columns(sizes)
     names = dict.fromkeys(name for row in rows for name in row.parameters)
     for name in (name for name in names if long or name in table.columns):
         values = [row.parameters.get(name) for row in rows]
@@ -241,6 +237,18 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
         words = tuple(sheet.verdict(value) for value in table.rejected[shown].tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
     return columns
+
+
+def gap_columns(sizes: Sequence[Any]) -> Columns:
+    """Prediction, observation and gap with its interval, each row with the digits that it needs."""
+    cells = []
+    for one in sizes:
+        d = sheet.digits_of_gap(one)
+        ends = f"[{100 * one.low:z.{d}f}, {100 * one.high:z.{d}f}]"
+        shares = (f"{100 * value:.{d}f}" for value in (one.predicted, one.observed))
+        cells.append((*shares, f"{100 * (one.observed - one.predicted):+z.{d}f}", ends))
+    names = ("predicted", "observed", "gap", "95 %")
+    return dict(zip(names, zip(*cells, strict=True), strict=True))
 
 
 def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render import number
+from caltest.render import digits_of, digits_of_gap, number
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap
@@ -220,10 +220,8 @@ def numbers_in_words(size: Gap) -> tuple[str, str, str]:
 
 def decimals(size: Gap) -> int:
     """One decimal of a percentage point, more where the interval or its sure end would vanish."""
-    least = 50 * (size.high - size.low)
-    if size.is_clear and size.is_simultaneous:
-        least = min(least, 200 * size.surely)
-    return 1 if least >= 0.1 else 2 if least >= 0.01 else 3
+    is_sure = size.is_clear and size.is_simultaneous
+    return max(digits_of_gap(size), digits_of(2 * size.surely) if is_sure else 1)
 
 
 def place_in_words(place: Gap) -> str:
@@ -252,7 +250,9 @@ def difference_in_words(test: HTest) -> str:
     if not speaks(test.pvalue, test.level):
         if size.is_clear:  # which p, of three statistics together, need not see
             return f"{first}, though the interval of {size.name} leaves out 0: {numbers}."
-        most = f"a difference of {100 * max(abs(size.low), abs(size.high)):.1f} points"
+        most = (
+            f"a difference of {100 * max(abs(size.low), abs(size.high)):.{decimals(size)}f} points"
+        )
         return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
@@ -504,7 +504,8 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         return f"These {n:,} rows would not have shown even a very large error {often}."
     sentences = []
     for one in found:
-        points, side = f"{100 * abs(one.gap):.1f} points", "high" if one.gap < 0 else "low"
+        points = f"{100 * abs(one.gap):.{digits_of(abs(one.gap))}f} points"
+        side = "high" if one.gap < 0 else "low"
         words = {"gap": f"a mean prediction that is {points} too {side}"}
         words["slope"] = f"a slope of {one.size:.2f}"
         words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"
