@@ -145,6 +145,12 @@ def is_too_small(size: Gap | None) -> bool:
     return found > LARGE or found > min(size.predicted, 1.0 - size.predicted)
 
 
+def are_too_small(table: HTestTable) -> bool:
+    """Tell whether so large a gap would mostly stay unseen in every row, and none is rejected."""
+    small = bool(table.tests) and all(is_too_small(row.size) for row in table.tests)
+    return small and float(table.adjusted.min()) > (table.level or EVIDENCE[1][0])
+
+
 def headline(test: HTest, p: float) -> str:
     """The answer of one test, and the direction and size; p may be adjusted for other questions."""
     claim, few = claim_of(test), is_too_small(test.size)
@@ -301,8 +307,8 @@ def answer_of_table(table: HTestTable, whole: float) -> tuple[str, str]:
     worst, noun = table.order[0], table.noun
     row, rows = table.rows[worst], table.tests or table.rows[:2]
     claim, least = claim_of(row), float(table.adjusted[worst])
-    few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
-    first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
+    few, n = are_too_small(table), rows_of(table)
+    first = answer_in_words(whole, table.level, claim, few=few, n=n)
     seen = direction(picked(row, table), least)
     if len(table) == 1:
         return f"{first}. {seen}".rstrip(), ""
