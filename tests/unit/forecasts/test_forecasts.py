@@ -156,6 +156,9 @@ class TestLenses:
             "interval[0.5]",
             "interval[0.8]",
         ]
+        members = ct.Forecasts(np.zeros(3), members=np.tile(np.arange(9.0), (3, 1)))
+        levels = [one.level for one in ct.lenses.Interval().members(members)]
+        assert levels == [0.5, 0.8], "0.9 and 0.95 attain 0.8 too"
 
     def test_outcomes_outside_of_the_support_are_impossible(self):
         """Far in a tail is inside, as is what quantiles leave open beyond the outer ones."""
