@@ -292,7 +292,8 @@ def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numb
         lines += [f"MCB {parts.miscalibration:.4f}", f"DSC {parts.discrimination:.4f}"]
         lines.append(f"UNC {parts.uncertainty:.4f}")
     if not numbers or base.inches(ax) < WIDE:
-        base.corner_text(ax, "\n".join(lines))
+        above = view.event.rate > view.event.mean
+        base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
         base.legend_below(ax, columns=1 if base.inches(ax) < base.NARROW else 2)
         return
     lines += view.event.numbers(diagram.level)
@@ -494,8 +495,7 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> None:
         part.stairs(sign * mass / mass.max(), edges, **style)
         label = f"{names[which]}: {rows_in_words(event.counts[which])}"
         ax.fill_between([], [], color=color, alpha=0.7, label=label)
-    mean = float(event.mass @ event.values / event.mass.sum())
-    lines = [(mean, "-", base.BLACK, "mean prediction")]
+    lines = [(event.mean, "-", base.BLACK, "mean prediction")]
     lines.append((event.rate, "--", base.VERMILION, "observed"))
     for value, dashes, color, name in lines:
         style = {"color": color, "linestyle": dashes, "linewidth": 1.2}
