@@ -15,7 +15,7 @@ from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
-from caltest.results import HTestTable
+from caltest.results import HTest, HTestTable
 from caltest.types import Axes
 
 if TYPE_CHECKING:
@@ -103,6 +103,12 @@ def _small(source: object, **options: Any) -> Axes:
     return ax
 
 
+def _key(row: HTest) -> str:
+    """Say what colours and marks mean in the small diagram of a result."""
+    ranges = [one for one in row.places if one.where and one.where.is_range]
+    return f"{KEY} What is shaded differs beyond chance." if ranges and row.m == 2 else KEY
+
+
 def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[Sketch]:
     """Yield the figures that need the rows: belt, grades and decisions."""
     for row in content.answer.tests.rows:
@@ -131,7 +137,7 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
         draw = partial(_small, row, pvalue=value)
         if row.evidence is not None and row.m > 2:
             draw = partial(_small, row.evidence.predictions)
-        text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {KEY}"
+        text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {_key(row)}"
         yield "groups", f"Group {row.group}", text, draw
     if segments is not None:
         count = min(len(segments), MOST_SEGMENTS)
@@ -173,7 +179,7 @@ def _of_tests(
         yield "diagrams", "Reliability diagrams of classes", text, draw
     counted = [row for row in tests.rows if row.counted and row.lens.startswith("classwise")]
     for row in sorted(counted, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
-        text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}"
+        text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {_key(row)}"
         name = f"Class {row.lens.removeprefix('classwise[')[:-1]}"
         yield "diagrams", name, text, partial(_small, row)
 

@@ -122,6 +122,16 @@ def test_numbers_of_a_rare_event_do_not_vanish(make):
     assert "a mean prediction that is 0.007 points too low" in few.to_markdown()
 
 
+@pytest.mark.parametrize("power", [1, 3])
+def test_caption_of_a_group_tells_what_is_shaded(make, power):
+    p = np.random.default_rng(1).random(800)
+    labels = np.random.default_rng(2).random(800) < p**power
+    made = make(p, labels, by=["a", "b"] * 400, test="combined")
+    said = [one.description for one in made.figures if one.title.startswith("Group")]
+    assert len(said) == 2
+    assert all(("What is shaded" in text) == (power > 1) for text in said)
+
+
 def test_forms_of_a_page_are_those_of_its_content(page):
     """A notebook shows a frame, the repr is short, the text is the title and the verdict."""
     shown = page._repr_html_()
