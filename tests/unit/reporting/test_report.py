@@ -126,7 +126,7 @@ def test_numbers_of_a_rare_event_do_not_vanish(make):
 def test_caption_of_a_group_tells_what_is_shaded(make, power):
     p = np.random.default_rng(1).random(800)
     labels = np.random.default_rng(2).random(800) < p**power
-    made = make(p, labels, by=["a", "b"] * 400, test="combined")
+    made = make(p, labels, by=["a", "b"] * 400, test="combined", n_resamples=99)
     said = [one.description for one in made.figures if one.title.startswith("Group")]
     assert len(said) == 2
     assert all(("What is shaded" in text) == (power > 1) for text in said)
