@@ -352,6 +352,7 @@ def _words_on_usage(error: typer.BadParameter) -> str:
         return f"{where}. Try {this} --help."
     words = error.format_message().rstrip(".")
     words = re.sub(r"Input should be a valid number.*|\S+ is not a valid float", NUMBER, words)
+    words = re.sub(r"Input should be a valid integer.*", "it must be a whole number", words)
     if "extra argument" in words:
         words += "; join names by commas, and put a pattern of files in quotes"
     return f"{words}{'' if words.endswith('?') else '.'} Try --help."

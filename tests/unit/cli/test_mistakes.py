@@ -101,6 +101,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--level 2", "--level must lie strictly between 0 and 1; got 2.0"),
         ("--jobs 0", "--jobs must be an integer other than 0; got 0; pass -1 for all cores"),
         ("--n-resamples 0", "--n-resamples must be an integer of at least 1"),
+        ("--seed x", "Invalid value for '--seed': it must be a whole number. Try --help."),
         ("--seed -1", "--seed must be an integer of at least 0; got -1"),
         ("--test ece --null asymptotic", "--null asymptotic has no meaning for"),
         ("--test ece --tolerance 0.1", "use --test 'skce'"),
