@@ -119,7 +119,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--weight y", "--weight must not be the label column"),
         ("--probs y", "--probs must not be the label column"),
         ("--encoding x", "--encoding must be one that Python knows; got 'x'; pass utf-8"),
-        ("--mean p_a", "got --mean without --scale; pass --scale too"),
+        ("--label p_b --mean p_a", "got --mean without --scale; pass --scale too"),
         ("--probs p_a,p_c", "--probs must be one of"),
         ("--classes a,b,c", "--classes must name each column of probs"),
         ("--input-format xls", "--input-format must be one of"),
