@@ -253,6 +253,8 @@ def difference_in_words(test: HTest) -> str:
         return f"{first}."
     predicted, observed, gap = numbers_in_words(size)
     numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
+    if not test.m:  # forecasts, of which the intervals are compared
+        numbers = f"{observed} of the outcomes in their intervals, {predicted} elsewhere ({gap})"
     if not speaks(test.pvalue, test.level):
         if size.is_clear:  # which p, of three statistics together, need not see
             return f"{first}, though the interval of {size.name} leaves out 0: {numbers}."

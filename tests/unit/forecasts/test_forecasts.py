@@ -367,6 +367,8 @@ class TestDefault:
         table = ct.test_calibration(forecasts, by=True, lens=["strong", "interval"], rng=1)
         assert len(table) == 10
         assert np.all(table.adjusted >= table.pvalues)
+        said = str(ct.verdict(forecasts, by=True, n_resamples=99, rng=1)).replace("\n    ", " ")
+        assert " % of the outcomes in their intervals, " in said
 
     def test_rows_that_depend(self, rng):
         """The cluster null for every test that has sums; those that have none say so."""
