@@ -194,6 +194,8 @@ WIDTH = 80
 
 _SMALLEST_CELL = 12
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # what a formula begins with, wide ones too
+# Blanks at which no line ends: "12 %", "3.1 points", "p = 0.02", "B = 99".
+_TOGETHER = re.compile(r"(?<=\d) (?=%|points\b)|(?<=\b\w) (?=[=<>] )|(?<=\b\w [=<>]) ")
 _NUMBER = re.compile(r"[+-](inf|\d+(\.\d+)?(e[+-]?\d+)?)")
 _MARKDOWN = str.maketrans({"&": "&amp;", "<": "&lt;"} | {sign: "\\" + sign for sign in "\\`*|"})
 _NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater"}
@@ -300,7 +302,9 @@ def _pairs(sheet: Sheet) -> Pairs:
 
 def _wrapped(line: str, indent: int = 4) -> list[str]:
     whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    return textwrap.wrap(printable(line), WIDTH, subsequent_indent=" " * indent, **whole)
+    text = _TOGETHER.sub("\xa0", printable(line))
+    lines = textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, **whole)
+    return [one.replace("\xa0", " ") for one in lines]
 
 
 def _text_grid(sheet: Sheet) -> list[str]:

@@ -16,6 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
+MOST_COUNT, MOST_RESAMPLES = 10**6, 10**8
 GIB = 2**30  # bytes: what an array of a stated size may take
 CORRECTIONS = (  # for several tests
     *("joint", "holm", "bonferroni", "sidak", "holm-sidak", "simes-hochberg", "hommel"),
@@ -170,27 +171,37 @@ def check_share(value: object, name: str) -> float:
     raise invalid(f"{name} must lie in [0, 1]", shown(value), "pass 0.1 for 10 %")
 
 
-def check_integer(value: object, name: str, minimum: int = 1, *, otherwise: str = "") -> int:
-    """Check an integer that is at least `minimum`; a float is refused."""
+def check_integer(
+    value: object, name: str, minimum: int = 1, *, most: int | None = None, otherwise: str = ""
+) -> int:
+    """Check an integer that is at least `minimum`, and at most `most`; a float is refused."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum:
-        return int(value)
+        if most is None or value <= most:
+            return int(value)
+        raise invalid(f"{name} must be at most {most:,}", shown(value), "pass a smaller number")
     rule = f"{name} must be an integer of at least {minimum}{otherwise}"
     raise invalid(rule, shown(value), f"pass {minimum} or more")
+
+
+def check_count(value: object, name: str = "bins", minimum: int = 1) -> int:
+    """Check a number of bins, or of other things that are made one by one."""
+    return check_integer(value, name, minimum, most=MOST_COUNT)
 
 
 def check_resamples(n_resamples: object) -> int | None:
     """Check a number of resamples; None stands for "adaptive"."""
     if isinstance(n_resamples, str) and n_resamples == ADAPTIVE:
         return None
-    return check_integer(n_resamples, "n_resamples", otherwise=f", or {ADAPTIVE!r}")
+    otherwise = f", or {ADAPTIVE!r}"
+    return check_integer(n_resamples, "n_resamples", most=MOST_RESAMPLES, otherwise=otherwise)
 
 
-def check_fixed_resamples(n_resamples: object, name: str) -> int:
+def check_fixed_resamples(n_resamples: object, name: str, minimum: int = 1) -> int:
     """Check a number of resamples where none can be adaptive."""
     if isinstance(n_resamples, str) and n_resamples == ADAPTIVE:
         rule = f"n_resamples must be an integer for {name}, where no number can be adaptive"
         raise invalid(rule, shown(n_resamples), "pass 999, or call test_calibration")
-    return check_integer(n_resamples, "n_resamples")
+    return check_integer(n_resamples, "n_resamples", minimum, most=MOST_RESAMPLES)
 
 
 def _real(value: object) -> float:
@@ -364,9 +375,11 @@ def check_unused(reason: str, remedy: str = "leave it out", /, **options: object
             raise invalid(f"{name} has no effect {reason}", shown(value), remedy)
 
 
-def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | None:
-    """Check an integer of at least `minimum`, or None for no limit."""
-    return None if value is None else check_integer(value, name, minimum)
+def check_optional_integer(
+    value: object, name: str, minimum: int = 1, *, most: int | None = None
+) -> int | None:
+    """Check an integer from `minimum` to `most`, or None for no limit."""
+    return None if value is None else check_integer(value, name, minimum, most=most)
 
 
 def check_calibrator(value: object, kind: type[Instance], name: str = "calibrator") -> Instance:

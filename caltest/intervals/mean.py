@@ -13,6 +13,7 @@ import scipy
 from caltest.errors import NotApplicable
 from caltest.intervals.base import Method, label_counts, resample, resample_cells, rows_to_draw
 from caltest.measures import Measure
+from caltest.measures.bins.ece import counted
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import AT_A_TIME, Draws, drawn_values
 from caltest.numerics.class_sums import times_drawn
@@ -295,6 +296,7 @@ def upper_limit(measure: Measure, predictions: Predictions, a: float, draws: Dra
     Minus infinity where the error has none, or many rows carry the variance; see
     `Measure.mean_gap_tables`.
     """
+    predictions = counted(predictions)
     limits, weight = [-math.inf], np.array(row_weights(predictions))[:, None]
     for table in measure.mean_gap_tables(predictions):
         weighted = weight * table

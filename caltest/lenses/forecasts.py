@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caltest.checks import check_finite, check_integer, check_share
+from caltest.checks import check_count, check_finite, check_share
 from caltest.errors import invalid, shown
 from caltest.forecasts import Forecasts
 from caltest.lenses.base import Lens, seen_as
@@ -219,7 +219,7 @@ class PIT(OfForecasts):
     null = "P(F(Y) in bin k | F) = 1 / {bins} for each of {bins} bins"
 
     def __post_init__(self) -> None:
-        check_integer(self.bins, "bins", minimum=2)
+        check_count(self.bins, minimum=2)
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:

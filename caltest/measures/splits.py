@@ -63,7 +63,7 @@ class SplitMeasure(Measure):
     interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
 
     def __post_init__(self) -> None:
-        checks.check_integer(self.splits, "splits", 1)
+        checks.check_count(self.splits, "splits")
 
     def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the e-value, with the p-value that Markov's inequality gives."""

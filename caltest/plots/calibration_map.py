@@ -281,7 +281,7 @@ def simplex_map(
     if calibrator.n_features_in_ != 3:
         rule = f"a map on the simplex needs 3 classes, and the map has {calibrator.n_features_in_}"
         raise NotApplicable(rule, "use parameter_heatmap or calibration_map")
-    checks.check_integer(points, "points", 2)
+    checks.check_count(points, "points", 2)
     ax = base.axes(ax, SIMPLEX)
     _draw_frame(ax, calibrator.classes_.tolist())
     if predictions is not None:

@@ -79,7 +79,7 @@ def pit_histogram(
     'share of outcomes'
     """
     rows, result = _given(forecasts)
-    count = checks.check_integer(bins, "bins", minimum=2)
+    count = checks.check_count(bins, minimum=2)
     ends = np.arange(count + 1) / count
     shares = _shares(rows, ends[1:-1])
     low, high = joint_band(shares, checks.check_confidence(confidence), alike=True)
@@ -245,7 +245,7 @@ def spread_against_error(
     'root mean squared error'
     """
     rows, result = _given(forecasts)
-    count = checks.check_integer(bins, "bins", minimum=1)
+    count = checks.check_count(bins)
     if not (np.isfinite(rows.scale).all() and rows.scale.max() > 0):
         reason = "the spread is that of distributions with a finite variance above 0"
         raise NotApplicable(reason, "use caltest.plots.coverage_curve")

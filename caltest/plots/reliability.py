@@ -51,7 +51,7 @@ class Diagram:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        checks.check_integer(self.bins, "bins")
+        checks.check_count(self.bins)
         for name, choices in (("binning", BINNINGS), ("bars", BARS), ("curve", CURVES)):
             if getattr(self, name) is not None:
                 checks.check_choice(getattr(self, name), choices, name)

@@ -85,7 +85,7 @@ def witness(
     >>> ax.get_xlabel()
     'predicted probability of the class (grey: none)'
     """
-    checks.check_integer(bins, "bins", minimum=2)
+    checks.check_count(bins, minimum=2)
     checks.check_integer(rows, "rows")
     check_scale(scale, zoom=zoom)
     found = result.witness() if isinstance(result, HTest) else result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from caltest.errors import invalid
+from caltest.errors import invalid, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,13 +33,26 @@ def stacked_parts(
         tables.append(table)
         first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
         unalike = {one: why for one, dtype in first.items() if (why := unlike({one: dtype}, own))}
-        for why in (why for one, why in unalike.items() if needs(one)):
-            raise invalid(ALIKE, f"{name}: {why}", "correct it")
+        for one, why in ((one, why) for one, why in unalike.items() if needs(one)):
+            raise invalid(ALIKE, f"{name}: {why}{_text_in(one, tables)}", "correct it")
         tables[0] = tables[0].select([one for one in first if one not in unalike])
     if not tables:
         rule = "data must have a part that can be read"
         raise invalid(rule, "none", "pass files or chunks with rows")
     return stacked(tables, tables[0].columns)
+
+
+def _text_in(name: str, tables: Sequence[pl.DataFrame]) -> str:
+    """Name the first text in a column that is numbers in the other part, if that is the matter."""
+    import polars as pl
+
+    for table in (tables[0], tables[-1]):
+        values = table[name] if name in table.columns else pl.Series([], dtype=pl.Int8)
+        if values.dtype == pl.String:
+            no_number = values.is_not_null() & values.cast(pl.Float64, strict=False).is_null()
+            if (row := no_number.arg_max()) is not None and no_number[row]:
+                return f": {shown(values[row])} in row {row}" + " of that" * (table is tables[0])
+    return ""
 
 
 def place_among(

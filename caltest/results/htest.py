@@ -317,7 +317,7 @@ class HTest(Result):
         from caltest.nulls.base import Draws
 
         level = checks.check_confidence(confidence)
-        checks.check_integer(n_resamples, "n_resamples", minimum=99)
+        checks.check_fixed_resamples(n_resamples, "an interval", 99)
         held: Any = self.counts or self.counted or required(self.evidence, "a confidence interval")
         draws = Draws(n_resamples, held.seed if rng is None else checks.check_seed(rng))
         with threads(checks.check_jobs(n_jobs)):

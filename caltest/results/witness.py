@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import as_array, check_confidence, check_integer, check_probs
+from caltest.checks import as_array, check_confidence, check_count, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
@@ -220,7 +220,7 @@ class Witness(Printable):
 
     def _check_curve(self, points: int, otherwise: str = "") -> None:
         """Raise where there are too few points, or not two classes, of which a curve is."""
-        check_integer(points, "points", minimum=2)
+        check_count(points, "points", minimum=2)
         if len(self.classes) != 2:
             reason = f"a curve needs two classes, and the lens shows {len(self.classes)}"
             remedy = "test under a one-dimensional lens such as 'classwise'"
@@ -240,7 +240,7 @@ class Witness(Printable):
         tuple of Region
             Those with rows; their contributions add up to `skce`.
         """
-        check_integer(bins, "bins")
+        check_count(bins)
         data, parts = self._embedding.predictions, self._embedding.contributions
         classes = range(data.m)
         if data.m == 2:

@@ -143,7 +143,7 @@ def a_calibration(
 def _own_times(survival: object, event: object, bins: int) -> tuple[Floats, Flags, int]:
     """Check predicted probabilities at the rows' own times, events, and a number of bins."""
     s = check_chances(survival, "survival", "pass that of each row at its own time")
-    happened, count = check_events(event, s.size) > 0, checks.check_integer(bins, "bins", 2)
+    happened, count = check_events(event, s.size) > 0, checks.check_count(bins, minimum=2)
     if not happened.any():
         raise invalid("event must hold an event", f"{s.size} zeros", "pass rows with events")
     return s, happened, count

@@ -132,6 +132,21 @@ def test_parts_that_no_cast_makes_one_are_refused(tmp_path, other):
                 answer(source, engine)
 
 
+def test_text_among_the_numbers_of_one_part_is_named():
+    """Whichever part it stands in; numbers that are text in one part alone have no such row."""
+    good, typed = part(0, pl.Int64), part(1, pl.Int64).with_columns(pl.col("p_1").cast(pl.String))
+    wrong = typed.with_columns(
+        p_1=pl.when(pl.int_range(40) == 7).then(pl.lit("x")).otherwise("p_1")
+    )
+    for parts, ending in (
+        ([good, wrong], "part: 'x' in row 7;"),
+        ([wrong, good], "part: 'x' in row 7 of that;"),
+        ([good, typed], "part;"),
+    ):
+        with pytest.raises(InvalidInput, match=ending):
+            answer(iter(parts), "rows")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_columns_that_are_not_asked_for_may_differ(tmp_path, engine):
     """A column of notes that is text in one part, and absent in another, is no matter."""

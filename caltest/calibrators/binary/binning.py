@@ -93,7 +93,7 @@ class HistogramBinning(BinaryCalibrator):
     empty: str = "midpoint"
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        bins = checks.check_integer(self.bins, "bins")
+        bins = checks.check_count(self.bins)
         binning = checks.check_choice(self.binning, BINNINGS, "binning")
         empty = checks.check_choice(self.empty, EMPTY, "empty")
         if binning == "uniform":
@@ -216,7 +216,7 @@ class ScalingBinning(PlattScaling):
     bins: int = 15
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        bins = checks.check_integer(self.bins, "bins")
+        bins = checks.check_count(self.bins)
         super()._fit_event(inputs, event, weight)
         scaled = super()._event(inputs)
         self.cuts_ = quantile_bin_sums(scaled, event, weight, bins)[0]
@@ -334,8 +334,10 @@ class BBQ(BinaryCalibrator):
     def _numbers(self, n: float) -> Ints:
         """Return the numbers of bins of the models."""
         root = float(np.cbrt(n))
-        low = checks.check_optional_integer(self.min_bins, "min_bins")
-        high = checks.check_optional_integer(self.max_bins, "max_bins", low or 1)
+        low = checks.check_optional_integer(self.min_bins, "min_bins", most=2 * MOST_BINS)
+        high = checks.check_optional_integer(
+            self.max_bins, "max_bins", low or 1, most=2 * MOST_BINS
+        )
         if high is None:
             high = max(low or 1, int(min(math.ceil(n / 5), math.ceil(10 * root), MOST_BINS)))
         if low is None:

@@ -170,7 +170,7 @@ def _factor(mass: float, total: float) -> float:
 
 # ---- Spline calibration, Gupta et al. 2021 ------------------------------------------------------
 
-DEFAULT_KNOTS = 6
+DEFAULT_KNOTS, MOST_KNOTS = 6, 1000
 KNOTS_OF_MODE = {"within-top-2": 14}
 CURVE_POINTS = 201
 MODE = re.compile(r"(top|within-top)-([1-9][0-9]{0,8})")
@@ -320,7 +320,7 @@ class SplineCalibrator(Calibrator):
         slope = check_choice(self.slope, cumulative_spline.SLOPES, "slope")
         usual = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
         knots = usual if self.knots is None else self.knots
-        check_integer(knots, "knots", cumulative_spline.FEWEST_KNOTS[runout])
+        check_integer(knots, "knots", cumulative_spline.FEWEST_KNOTS[runout], most=MOST_KNOTS)
         constrained = check_flag(self.constrained, "constrained")
         monotone = check_flag(self.monotone, "monotone")
         return cumulative_spline.SplineOptions(knots, runout, target, constrained, monotone, slope)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Unpack, cast
@@ -71,7 +71,7 @@ class BinErrors(Measure):
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, self.binnings, "binning")
-        checks.check_integer(self.bins, "bins")
+        checks.check_count(self.bins)
         checks.check_integer(self.min_size, "min_size")
         checks.check_optional_integer(self.max_bins, "max_bins")
 
@@ -339,6 +339,12 @@ class ECE(DistanceErrors):
     @property
     def bounds_mean_gap(self) -> bool:  # type: ignore[override]
         return self.distance in errors.NORMS
+
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        if predictions.m == 2 or not self.bounds_mean_gap:
+            return super().mean_gap_tables(predictions)
+        rows, scale = BinnedRows(predictions, self), errors.NORMS[str(self.distance)]
+        return errors.gap_tables(predictions, rows.codes, self.sums(rows).mean, scale)
 
 
 def ece(
@@ -612,7 +618,7 @@ class ClasswiseECE(Measure):
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, BINNINGS, "binning")
-        checks.check_integer(self.bins, "bins")
+        checks.check_count(self.bins)
         check_power(self.p)
 
     @property
@@ -647,6 +653,11 @@ class ClasswiseECE(Measure):
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
         return errors.row_gaps(predictions, *class_bins(predictions, self))
+
+    def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
+        if predictions.m == 2:
+            return super().mean_gap_tables(predictions)
+        return errors.gap_tables(predictions, *class_bins(predictions, self), 1.0 / predictions.m)
 
 
 def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels, BinMean]:

@@ -202,6 +202,17 @@ def row_gaps(predictions: Predictions, codes: Codes, mean: BinMean) -> Gaps:
     return Gaps(predictions.n, vector, lambda gaps: float(mean.norm(gaps)))
 
 
+def gap_tables(predictions: Predictions, codes: Codes, mean: BinMean, scale: float) -> list[Floats]:
+    """Return scores (n, m) of labels whose means the sum of all gaps, times a scale, is not below.
+
+    Classes that are more likely than not in their bin have one sign there, the others another.
+    """
+    probs = predictions.probs
+    sign = np.where(mean.mean[mean.first + codes] > 0.5, -scale, scale).reshape(probs.shape)
+    table = sign - np.einsum("ik,ik->i", sign, probs)[:, None]
+    return [table, -table]
+
+
 class BinnedRows(RowUnits):
     """Rows, those of a bin next to each other; sorting them waits until labels are redrawn."""
 

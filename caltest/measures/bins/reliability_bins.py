@@ -141,7 +141,7 @@ def reliability_bins(
     (array([0.2, 0.8]), array([0.5, 1. ]))
     """
     checks.check_choice(binning, BINNINGS, "binning")
-    checks.check_integer(bins, "bins")
+    checks.check_count(bins)
     level = checks.check_confidence(confidence)
     found = partial(_bins, binning=binning, bins=bins, level=level)
     return by_member(probs, labels, lens, found, reliability_bins, rows)

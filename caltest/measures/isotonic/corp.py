@@ -345,7 +345,7 @@ def corp_band(
     (300, True)
     """
     level = checks.check_confidence(confidence)
-    checks.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
+    checks.check_fixed_resamples(n_resamples, "a band", LEAST_RESAMPLES)
     band = partial(_band, level=level, n_resamples=n_resamples, seed=checks.check_seed(rng))
     with threads(checks.check_jobs(n_jobs)):
         return by_member(probs, labels, lens, band, corp_band, rows)

@@ -281,7 +281,7 @@ def calibration_belt_curve(
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
     sorted_levels = check_levels(confidence)
-    checks.check_integer(points, "points", 4)
+    checks.check_count(points, "points", 4)
     belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
     return by_member(probs, labels, lens, belt, calibration_belt_curve, rows)
 

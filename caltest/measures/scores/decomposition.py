@@ -143,7 +143,7 @@ def score_decomposition(
     checks.check_choice(score, SCORES, "score")
     checks.check_choice(method, METHODS, "method")
     checks.check_choice(binning, BINNINGS, "binning")
-    checks.check_integer(bins, "bins")
+    checks.check_count(bins)
     if method != "corp" and score != "brier":
         reason = f"method={method!r} decomposes the Brier score only"
         raise NotApplicable(reason, "use method='corp'")

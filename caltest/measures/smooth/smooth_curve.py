@@ -139,7 +139,7 @@ def smooth_curve(
     array([0.26, 0.74])
     """
     level = checks.check_confidence(confidence)
-    checks.check_integer(points, "points", 4)
+    checks.check_count(points, "points", 4)
     curve = partial(_curve, level=level, points=points)
     return by_member(probs, labels, lens, curve, smooth_curve, rows)
 

@@ -182,6 +182,18 @@ def test_upper_end_of_cells_is_at_least_that_of_the_mean_gap(measure):
     assert found.confidence_interval(0.9, n_resamples=199).high > 0.04
 
 
+@pytest.mark.parametrize(
+    ("measure", "factor"),
+    [(ECE(), 1.0), (ECE(distance="cityblock"), 2.0), (ClasswiseECE(), 2.0 / 3.0)],
+)
+def test_upper_end_of_several_classes_knows_of_labels_that_were_not_seen(measure, factor):
+    """Of forty rows with the predicted class, 1 - .05^(1/40) may have another in place of .02."""
+    rows = [[0.98, 0.01, 0.01], [0.01, 0.98, 0.01]]
+    data = Predictions(np.repeat(rows, 20, axis=0), np.repeat([0, 1], 20), classes=[0, 1, 2])
+    found = choose(measure).compute(measure, data, *OPTIONS)
+    assert found.high == pytest.approx(factor * (0.98 - 0.05 ** (1.0 / 40.0)), rel=0.15)
+
+
 @pytest.mark.parametrize("measure", [KSError(), BrierScore()])
 def test_row_that_was_not_seen_may_be_heavy(measure):
     """Twenty rows with two thirds of the weight, none with an event, tell as much as 41."""
