@@ -20,7 +20,7 @@ from caltest.predictions import Predictions
 from caltest.render import digits_of, digits_of_gap, share
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimated, Parts, Score, Scores, notes, table
-from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
+from caltest.reporting.reading import MINUS, count, decimal, decimals_of, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
 from caltest.results import HTest, HTestTable
 from caltest.results.wording import rows_of_slope
@@ -272,7 +272,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         )
     rows: list[Sequence[str]] = []
     for one in scores.scores:
-        value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
+        shown = (one.value, one.expected, one.low, one.high)
+        value, expected, low, high = decimal(shown, decimals_of(one.value))
         rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
     header = ("score", "value", "if calibrated", "95 % of values")
     if rows:
@@ -280,7 +281,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     rows = []
     for part in scores.parts:
         of = part.parts
-        numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
+        shown = (of.score, of.miscalibration, of.discrimination, of.uncertainty)
+        numbers = decimal(shown, decimals_of(of.score))
         rows.append((part.score, part.lens, *numbers))
     if rows:
         yield table(

@@ -120,6 +120,17 @@ def equals(value: float) -> str:
     return render.equals(short_pvalue(value))
 
 
+def decimals_of(score: float) -> int:
+    """Four decimals, or as many as leave three digits of a small score, as those of rare events.
+
+    Examples
+    --------
+    >>> decimals_of(0.1875), decimals_of(0.00024), decimals_of(0.0)
+    (4, 6, 4)
+    """
+    return 2 - math.floor(math.log10(score)) if 0 < score < 0.01 else 4
+
+
 def decimal(values: Iterable[float | None], decimals: int = 4) -> list[str]:
     """Return numbers with the same decimals, and nothing where there is none.
 

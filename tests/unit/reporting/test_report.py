@@ -117,6 +117,7 @@ def test_numbers_of_a_rare_event_do_not_vanish(make):
     assert "| +0.018 | +0.008 to +0.035 |" in page
     assert "of 100,000 rows (0.01 %)" in page
     assert "0.0 points" not in page
+    assert "| Brier score | 0.0001000 | 0.0000200 | " in page
     assert "which is the same in all rows" in page
     few = make(np.full(100_000, 2e-5), np.arange(100_000) < 2, test="combined")
     assert "a mean prediction that is 0.007 points too low" in few.to_markdown()
