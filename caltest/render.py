@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv as csv_module
 import html as html_module
 import io
+import math
 import re
 import textwrap
 import unicodedata
@@ -121,6 +122,39 @@ def pvalue(value: float, smallest: str = SMALLEST) -> str:
     ('< 1e-04', '0.0431', '3.2e-09')
     """
     return f"< {smallest}" if value < float(smallest) else number(float(value))
+
+
+def digits_of(precision: float) -> int:
+    """Decimals of a per cent that show a share so small: one, and more where it would vanish.
+
+    Examples
+    --------
+    >>> digits_of(0.02), digits_of(0.0005), digits_of(0.00002), digits_of(0.0)
+    (1, 2, 3, 1)
+    """
+    points = 100 * precision
+    return min(-math.floor(math.log10(points) + 1e-9), 6) if 0 < points < 0.1 else 1
+
+
+def digits_of_gap(gap: Any) -> int:
+    """Decimals of prediction, observation and interval, of which none vanishes.
+
+    A share below 0.001 % is shown as 0 where the interval is wide.
+    """
+    shares = (share for share in (gap.predicted, gap.observed) if share > 0)
+    small = digits_of(min(shares, default=1.0))
+    return max(digits_of((gap.high - gap.low) / 2), small if small <= 3 else 1)
+
+
+def share(value: float) -> str:
+    """A share in per cent with one decimal, or more where it is near 0 or 1.
+
+    Examples
+    --------
+    >>> share(0.9833), share(0.00021), share(1)
+    ('98.3 %', '0.02 %', '100.0 %')
+    """
+    return f"{100 * value:.{digits_of(min(value, 1 - value))}f} %"
 
 
 def equals(value: str) -> str:

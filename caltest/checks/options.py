@@ -284,7 +284,7 @@ def group_values(values: object, name: str) -> AnyArray:
 
 
 def check_not_label(groups: object, label: str | None, name: str) -> None:
-    """Check that the column of groups is not that of the labels."""
+    """Check that a column, as that of groups, is not that of the labels."""
     if isinstance(groups, str) and groups == label:
         remedy = "take another column: one that depends on predictions and features only"
         raise invalid(f"{name} must not be the label column", shown(groups), remedy)

@@ -125,7 +125,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
     r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet|mean|scale|design|"
     r"memory|restart|plan|rows_per_day|false_alarms_per_year|checks_per_day|n_streams|members|"
-    r"quantiles) "
+    r"quantiles|profile) "
     r"(must|has|is about)": _flagged,
     r"\b(ratio|slope|intercept|coverage|bias|spread)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
@@ -141,7 +141,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
         r"\1; correct that row, or choose another column"
     ),
     r"; got None for the columns": "; got no p_... and no prob_... among",
-    r"^probs must be (a column|one of)": r"--probs must be \1",
+    r"^probs must (be a column|be one of|not be)": r"--probs must \1",
     r", or load it and use from_frame": "",
     r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
 }
@@ -352,6 +352,7 @@ def _words_on_usage(error: typer.BadParameter) -> str:
         return f"{where}. Try {this} --help."
     words = error.format_message().rstrip(".")
     words = re.sub(r"Input should be a valid number.*|\S+ is not a valid float", NUMBER, words)
+    words = re.sub(r"Input should be a valid integer.*", "it must be a whole number", words)
     if "extra argument" in words:
         words += "; join names by commas, and put a pattern of files in quotes"
     return f"{words}{'' if words.endswith('?') else '.'} Try --help."

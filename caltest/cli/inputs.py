@@ -230,7 +230,7 @@ class RowsFile(NumberColumns, FileForm):
             return None
         with suppress(ValueError):
             return [float(one) for one in asked.split(",")]
-        checks.check_not_label(asked, self.label, "--grades")
+        checks.check_not_label(asked, self.observed, "--grades")
         opened = self._opened[0]
         return opened.column(check_choice(asked, opened.names, "--grades"))
 

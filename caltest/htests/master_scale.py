@@ -25,7 +25,7 @@ TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
 TESTED: dict[str, Any] = {"data_name": "master scale", "m": 2, "lens": "strong"}
 LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
-INDEPENDENT = "the tests of all groups assume independent defaults"
+INDEPENDENT = "the tests of all grades assume independent defaults"
 
 
 def check_default_rates(pd: object, name: str = "pd") -> Floats:

@@ -118,6 +118,14 @@ class _AtLevel(OfForecasts):
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         return [type(self)(level) for level in self.usual] if self.is_family else [self]
 
+    def members(self, predictions: Any) -> list[Lens]:
+        """Return a lens for each usual level; levels that few members attain alike are one."""
+        found: list[Any] = super().members(predictions)
+        if len(found) > 1 and predictions.law.has_atoms:
+            attained = [one(predictions).probs.tobytes() for one in found]
+            found = [one for k, one in enumerate(found) if attained[k] not in attained[:k]]
+        return found
+
     def _one(self) -> float:
         if self.level is None:
             remedy = "pass it to test_calibration, or call each of its members(forecasts)"

@@ -70,9 +70,14 @@ class Where:
         """The key of the lens that leaves the event alone."""
         return "confidence" if self.event is None else f"classwise[{self.event}]"
 
+    @property
+    def is_range(self) -> bool:
+        """Whether it has an end."""
+        return (self.above, self.below) != (None, None)
+
     def is_range_of(self, lens: str, event: str) -> bool:
         """Tell whether it is a range of the probability of that event, as a lens shows it."""
-        if (self.above, self.below) == (None, None) or self.predicted is not None:
+        if not self.is_range or self.predicted is not None:
             return False
         return lens == self.own_lens or (lens, event) == (self.lens, self.event)
 

@@ -79,7 +79,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     ax.set_xticks([], minor=True)
     base.name_rows(ax, names)
     for y, value in enumerate(final.tolist()):
-        base.beside(ax, y, f"{render.pvalue(value)} {render.stars(value)}")
+        base.beside(ax, y, render.pvalue(value))
     legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
     base.legend(ax, **legend)
     name = "p-value"
@@ -168,7 +168,7 @@ def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
     several = len({(test.test, test.lens) for test in omnibus}) > 1
     for test in omnibus:
         own = [test.test if several else None, test.lens if len(lenses) > 1 else None]
-        parts.append(["all groups", *own])
+        parts.append(["all together", *own])
     words = [[str(one) for one in names if one is not None] for names in parts]
     each = list(dict.fromkeys(one for names in words for one in names))
     drawn = dict(zip(each, base.names_text(each), strict=True))
@@ -189,7 +189,7 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
                 ax.scatter(before[mask], y[own][mask], zorder=3, **style)
     arrow = final < SMALLEST_PVALUE
     kinds = [(own & ~arrow, "o", "adjusted" if first is not None else "p-value")]
-    kinds += [(~own & ~arrow, "D", "all groups together")]
+    kinds += [(~own & ~arrow, "D", "all together")]
     for mask, marker, label in (*kinds, (arrow, "<", f"below {SMALLEST_PVALUE:.0e}")):
         if mask.any():
             look: dict[str, Any] = {"marker": marker, "color": base.BLUE, "label": label}

@@ -19,7 +19,7 @@ from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
 from caltest.predictions.options import MeasuredOptions, NoOptions, check_names
-from caltest.render import rows_in_words
+from caltest.render import rows_in_words, share
 from caltest.types import Axes, Floats
 
 NAME = "a reliability diagram"
@@ -292,7 +292,8 @@ def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numb
         lines += [f"MCB {parts.miscalibration:.4f}", f"DSC {parts.discrimination:.4f}"]
         lines.append(f"UNC {parts.uncertainty:.4f}")
     if not numbers or base.inches(ax) < WIDE:
-        base.corner_text(ax, "\n".join(lines))
+        above = view.event.rate > view.event.mean
+        base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
         base.legend_below(ax, columns=1 if base.inches(ax) < base.NARROW else 2)
         return
     lines += view.event.numbers(diagram.level)
@@ -343,9 +344,9 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
     columns = (found.count, found.mean, y, found.lower, found.upper)
     numbers = zip(*(values.tolist() for values in columns), strict=True)
     texts = [
-        f"{rows_in_words(count)}: predicted {100 * mean:.1f} %, observed {100 * share:.1f} % "
-        f"(if calibrated {100 * low:.1f} to {100 * high:.1f} %)"
-        for count, mean, share, low, high in numbers
+        f"{rows_in_words(count)}: predicted {share(mean)}, observed {share(seen)} "
+        f"(if calibrated {share(low)} to {share(high)})"
+        for count, mean, seen, low, high in numbers
     ]
     kinds = ((~outside, "observed", "o", base.BLUE), (outside, "outside", "D", base.VERMILION))
     for chosen, name, marker, color in kinds:
@@ -494,13 +495,12 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> None:
         part.stairs(sign * mass / mass.max(), edges, **style)
         label = f"{names[which]}: {rows_in_words(event.counts[which])}"
         ax.fill_between([], [], color=color, alpha=0.7, label=label)
-    mean = float(event.mass @ event.values / event.mass.sum())
-    lines = [(mean, "-", base.BLACK, "mean prediction")]
+    lines = [(event.mean, "-", base.BLACK, "mean prediction")]
     lines.append((event.rate, "--", base.VERMILION, "observed"))
     for value, dashes, color, name in lines:
         style = {"color": color, "linestyle": dashes, "linewidth": 1.2}
         at = float(scale.place(np.array([value]))[0])
         part.plot([at, at], [-1.05, 1.05], **style)
-        ax.plot([], [], label=f"{name} {100 * value:.1f} %", **style)
+        ax.plot([], [], label=f"{name} {share(value)}", **style)
     part.set_ylim(-1.08, 1.08)
     part.axis("off")

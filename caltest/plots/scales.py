@@ -20,6 +20,7 @@ SATURATED = 0.02  # a probability that is as close to 0 or 1 can hardly be disti
 SHARE = 0.5  # of the rows that are saturated, from which on log odds are drawn
 WIDE = 0.4  # range of the predictions from which on zooming does not help
 ZOOMED = 0.6  # range of what is drawn up to which the axes are cut to it
+FEW = 2  # distinct predictions, up to which the axes hold the bars too
 MARGIN = 0.02
 FINEST = 1e-4  # distance from 0 and 1 of the ends of log odds
 TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
@@ -106,7 +107,10 @@ def scale_of(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale
         scale = "log-odds" if near and high - low >= WIDE else "probability"
     # No frequency can be distinguished from 0 or 1 more finely.
     finest = min(0.1, 0.5 / float(event.rows.sum()))
-    drawn = np.append(p, event.bins("quantile", bins, 0.95).frequency)
+    found = event.bins("quantile", bins, 0.95)
+    drawn = np.concatenate([p, found.frequency])
+    if scale == "probability" and found.mean.size <= FEW:  # bars that are nearly all that is drawn
+        drawn = np.concatenate([drawn, found.lower, found.upper])
     return scale_for(drawn, scale, zoom=zoom, finest=finest)
 
 

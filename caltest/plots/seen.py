@@ -153,8 +153,8 @@ class UnitsEvent:
         The part of that with the event.
     counts : (int, int)
         Rows without and with the event.
-    rate : float
-        The observed frequency.
+    rate, mean : float
+        The observed frequency, and the mean prediction.
     """
 
     def __init__(self, units: Units, n: int, events: int, names: tuple[str, str]) -> None:
@@ -162,6 +162,7 @@ class UnitsEvent:
         self.values, self.rows, self.mass = units.mean, units.row_counts, units.mass
         self.happened = units.scale * units.observed
         self.rate = float(self.happened.sum() / self.mass.sum())
+        self.mean = float(self.mass @ self.values / self.mass.sum())
 
     def corp(self) -> CorpCurve:
         """Return the isotonic fit."""

@@ -380,6 +380,8 @@ def _head(source: Source) -> bytes:
 def _as_text(opened: Opened, how: FileOptions) -> Opened:
     """Decode a text, and find its separator and decimal mark; say what the suffix does not."""
     given, source = how.get("encoding"), opened.source
+    if given is not None:
+        _check_encoding(given)
     encoding = given or _encoding(opened)
     if encoding != "utf-8":
         source = io.BytesIO(_content(source).decode(encoding).encode())
@@ -402,6 +404,14 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
         options = "sep=, decimal= and encoding= say otherwise"
         warn_caller(f"the text is read with {', '.join(said)}; {options}", ReadAsWarning)
     return replace(opened, source=source, sep=sep, decimal=decimal)
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        remedy = "pass utf-8, utf-16 or latin-1, for example"
+        raise invalid("encoding must be one that Python knows", shown(name), remedy) from None
 
 
 def _encoding(opened: Opened) -> str:

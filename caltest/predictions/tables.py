@@ -217,8 +217,11 @@ def choose_columns(
     for one in (groups, *several):
         checks.check_not_label(one, label, "groups")
     checks.check_not_label(clusters, label, "clusters")
+    checks.check_not_label(sample_weight, label, "sample_weight")
     single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
     columns = prob_columns(table.names, probs, [label, *single, *several])
+    for one in columns:
+        checks.check_not_label(one, label, "probs")
     labels = checks.label_values(table.column(label), "labels")
     if classes is None:
         classes = _classes_of_columns(stems(columns, probs), labels)

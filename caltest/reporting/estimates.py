@@ -17,9 +17,10 @@ from caltest.measures.recalibration.expected_observed_ratio import ratio_of_coun
 from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
+from caltest.render import digits_of, digits_of_gap, share
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimated, Parts, Score, Scores, notes, table
-from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
+from caltest.reporting.reading import MINUS, count, decimal, decimals_of, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
 from caltest.results import HTest, HTestTable
 from caltest.results.wording import rows_of_slope
@@ -58,7 +59,8 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
         name = f"{profile.observed} less {profile.predicted}"
-        note = f"{100 * gap.observed:.1f} % against {100 * gap.predicted:.1f} %"
+        digits = digits_of_gap(gap)
+        note = f"{100 * gap.observed:.{digits}f} % against {100 * gap.predicted:.{digits}f} %"
     yield Estimated(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
     if source.m == 2 and source.weight is None:
         event = source.event
@@ -136,7 +138,9 @@ def estimate_blocks(estimates: Sequence[Estimated]) -> Iterator[Block]:
 
 
 def _estimate_row(one: Estimated) -> tuple[str, ...]:
-    value, low, high = (_in_unit(end, one.unit) for end in (one.value, one.low, one.high))
+    least = (one.high - one.low) / 2 if one.low is not None and one.high is not None else one.value
+    digits = digits_of(least)
+    value, low, high = (_in_unit(end, one.unit, digits) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
     times = 100 if one.unit in WORDS else 1
     ideal = "" if one.ideal is None else f"{round(times * one.ideal, 1):g}"
@@ -144,11 +148,11 @@ def _estimate_row(one: Estimated) -> tuple[str, ...]:
     return one.name, size, interval, ideal, short_pvalue(one.pvalue), one.note
 
 
-def _in_unit(value: float | None, unit: str) -> str:
+def _in_unit(value: float | None, unit: str, digits: int) -> str:
     if value is None or unit == "count":
         return "" if value is None else count(value)
     if unit in WORDS:
-        return f"{100 * value:.1f}".replace("-", MINUS)
+        return f"{100 * value:.{digits}f}".replace("-", MINUS)
     return number(value, 4 if unit == "score" else 2)
 
 
@@ -203,7 +207,7 @@ def _discrimination(
             counts, by = np.array([one.observed for one in source.class_counts()]), " by weight"
         name = profile.events if source.m == 2 else "rows of the rarest class"
         rows, n = counts[1] if source.m == 2 else counts.min(), float(counts.sum())
-        note = f"of {n:,.0f} rows{by} ({100 * rows / n:.1f} %)"
+        note = f"of {n:,.0f} rows{by} ({share(rows / n)})"
         yield Estimated(name, float(rows), unit="count", note=note)
     pairs = "mean over pairs of classes (Hand and Till); " if source.m > 2 else ""
     note = f"{pairs}0.5: no discrimination, 1: perfect"
@@ -268,7 +272,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         )
     rows: list[Sequence[str]] = []
     for one in scores.scores:
-        value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
+        shown = (one.value, one.expected, one.low, one.high)
+        value, expected, low, high = decimal(shown, decimals_of(one.value))
         rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
     header = ("score", "value", "if calibrated", "95 % of values")
     if rows:
@@ -276,7 +281,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     rows = []
     for part in scores.parts:
         of = part.parts
-        numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
+        shown = (of.score, of.miscalibration, of.discrimination, of.uncertainty)
+        numbers = decimal(shown, decimals_of(of.score))
         rows.append((part.score, part.lens, *numbers))
     if rows:
         yield table(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
@@ -13,7 +15,7 @@ from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
-from caltest.results import HTestTable
+from caltest.results import HTest, HTestTable
 from caltest.types import Axes
 
 if TYPE_CHECKING:
@@ -65,7 +67,12 @@ def _sketches(
     of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
     curve = "Smooth curve of the observed frequency against the predicted probability, with a band"
-    answer = f"{curve} that holds all of it with 95 %; on top the predictions of both outcomes."
+    curve += " that holds all of it with 95 %"
+    if np.ptp(source.event.values) == 0:
+        curve = (
+            "Observed frequency against the predicted probability, which is the same in all rows"
+        )
+    answer = f"{curve}; on top the predictions of both outcomes."
     return [
         ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
         *([] if rows is None else _of_rows(rows, content, profile)),
@@ -96,6 +103,12 @@ def _small(source: object, **options: Any) -> Axes:
     return ax
 
 
+def _key(row: HTest) -> str:
+    """Say what colours and marks mean in the small diagram of a result."""
+    ranges = [one for one in row.places if one.where and one.where.is_range]
+    return f"{KEY} What is shaded differs beyond chance." if ranges and row.m == 2 else KEY
+
+
 def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[Sketch]:
     """Yield the figures that need the rows: belt, grades and decisions."""
     for row in content.answer.tests.rows:
@@ -124,7 +137,7 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
         draw = partial(_small, row, pvalue=value)
         if row.evidence is not None and row.m > 2:
             draw = partial(_small, row.evidence.predictions)
-        text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {KEY}"
+        text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {_key(row)}"
         yield "groups", f"Group {row.group}", text, draw
     if segments is not None:
         count = min(len(segments), MOST_SEGMENTS)
@@ -166,7 +179,7 @@ def _of_tests(
         yield "diagrams", "Reliability diagrams of classes", text, draw
     counted = [row for row in tests.rows if row.counted and row.lens.startswith("classwise")]
     for row in sorted(counted, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
-        text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}"
+        text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {_key(row)}"
         name = f"Class {row.lens.removeprefix('classwise[')[:-1]}"
         yield "diagrams", name, text, partial(_small, row)
 

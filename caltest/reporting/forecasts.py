@@ -44,17 +44,13 @@ class ForecastRows(ReportedRows):
             "interval": ("central interval of {} %", "below: too sure"),
             "below-quantile": ("outcomes below the quantile of {} %", "above: quantile too high"),
         }
-        seen: set[tuple[str, float]] = set()
         for row in tests.rows:
             key, size = row.lens.partition("[")[0], row.size
             if key not in names or size is None:
                 continue
-            # Several levels of few members attain the same probability, and are one event.
-            if (same := (key, round(size.predicted, 9))) not in seen:
-                seen.add(same)
-                (name, note), ideal = names[key], size.predicted
-                found = size.observed, ideal, ideal + size.low, ideal + size.high, row.pvalue
-                yield Estimated(name.format(f"{100 * ideal:.3g}"), *found, "share", note)
+            (name, note), ideal = names[key], size.predicted
+            found = size.observed, ideal, ideal + size.low, ideal + size.high, row.pvalue
+            yield Estimated(name.format(f"{100 * ideal:.3g}"), *found, "share", note)
 
     def scores(self, tests: HTestTable) -> Scores:
         """Return the scores with what they are of redrawn outcomes."""

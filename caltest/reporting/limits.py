@@ -12,6 +12,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration, test_master_scale
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.tables import table_of_frame
+from caltest.render import digits_of
 from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
@@ -41,7 +42,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
         return check_groups(values, pd.size, "grades")
     if not (values.size and values[0] > 0 and values[-1] < 1 and (np.diff(values) > 0).all()):
         rule = "PDs between grades must rise inside (0, 1)"
-        raise invalid(rule, shown(values.tolist()), "pass as [0.01, 0.05]")
+        raise invalid(rule, shown(values.tolist()), "write them as 0.01, 0.05")
     names = np.array([f"PD {name}" for name in range_names((0.0, *values.tolist(), 1.0))])
     return np.asarray(names[np.searchsorted(values, pd)])
 
@@ -87,7 +88,7 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
         defaults, n = counts.defaults, counts.n
         pd = float(str(row.parameters["PD"]))
         found = row.confidence_interval()
-        expected = f"{100 * pd:.2f}", f"{n * pd:,.1f}"
+        expected = f"{100 * pd:.{max(2, digits_of(pd))}f}", f"{n * pd:,.1f}"
         rate = f"{100 * defaults / n:.2f}", f"{100 * found.low:.2f} to {100 * found.high:.2f}"
         pvalues = short_pvalue(row.pvalue), short_pvalue(adjusted)
         rows.append((str(row.group), count(n), *expected, count(defaults), *rate, *pvalues))

@@ -396,7 +396,9 @@ def report(
             maps=maps,
             columns=columns,
             scale=scale,
-            title=f"Are the {own.subject} of {name} calibrated?" if title is None else str(title),
+            title=title
+            if title and title.strip()
+            else f"Are the {own.subject} of {name} calibrated?",
             author=author,
             meta=stated,
             reproduction=about.reproduction(

@@ -71,18 +71,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.10g}"
 
 
-def share(value: float) -> str:
-    """Return a share in per cent with one decimal.
-
-    Examples
-    --------
-    >>> share(0.9833)
-    '98.3 %'
-    """
-    return f"{100 * value:.1f} %"
-
-
-def points(value: float) -> str:
+def points(value: float, digits: int = 1) -> str:
     """Return a gap in percentage points, with its sign.
 
     Examples
@@ -90,11 +79,11 @@ def points(value: float) -> str:
     >>> points(0.0412), points(-0.0996), points(0.0001)
     ('+4.1', '\u221210.0', '0.0')
     """
-    text = f"{100 * value:+z.1f}"
-    return "0.0" if text == "+0.0" else text.replace("-", MINUS)
+    text = f"{100 * value:+z.{digits}f}"
+    return text.replace("-", MINUS).removeprefix("+" if float(text) == 0 else "")
 
 
-def span(low: float, high: float) -> str:
+def span(low: float, high: float, digits: int = 1) -> str:
     """Return an interval in percentage points.
 
     Examples
@@ -102,7 +91,7 @@ def span(low: float, high: float) -> str:
     >>> span(0.012, 0.069)
     '+1.2 to +6.9'
     """
-    return f"{points(low)} to {points(high)}"
+    return f"{points(low, digits)} to {points(high, digits)}"
 
 
 def short_pvalue(value: float | None) -> str:
@@ -129,6 +118,17 @@ def equals(value: float) -> str:
     ('= 0.043', '< 0.0001')
     """
     return render.equals(short_pvalue(value))
+
+
+def decimals_of(score: float) -> int:
+    """Four decimals, or as many as leave three digits of a small score, as those of rare events.
+
+    Examples
+    --------
+    >>> decimals_of(0.1875), decimals_of(0.00024), decimals_of(0.0)
+    (4, 6, 4)
+    """
+    return 2 - math.floor(math.log10(score)) if 0 < score < 0.01 else 4
 
 
 def decimal(values: Iterable[float | None], decimals: int = 4) -> list[str]:

@@ -31,6 +31,7 @@ from caltest.nulls.exact import bind_cells
 from caltest.numerics.loops import blocks
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
+from caltest.render import share
 from caltest.reporting import content, reading
 from caltest.reporting.about import cells_hash, data_hash, named_event
 from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Settings
@@ -694,7 +695,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
     rows = []
     for row in kept:
         gap = f"{row.observed - row.expected:+z,.1f}".replace("-", reading.MINUS)
-        seen = str(row.name), reading.count(row.observed), reading.share(row.observed / total)
+        seen = str(row.name), reading.count(row.observed), share(row.observed / total)
         predicted = reading.DASH if row.predicted is None else reading.count(row.predicted)
         rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
     header = ("class", "observed", "share", "expected", "difference", "predicted")

@@ -14,6 +14,7 @@ from caltest.htests.places import Search, Values, over
 from caltest.measures.gap import Gap
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.predictions import Predictions
+from caltest.render import digits_of_gap, share
 from caltest.reporting import content, reading
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Content, Differences, Place, Settings
@@ -264,8 +265,9 @@ def _table(title: str, places: Sequence[Place], report: Content, profile: Profil
 
 def _cells(place: Place | Segment, pvalue: float | None) -> tuple[str, ...]:
     """Write what tables have of every place."""
-    gap = reading.points(place.gap), reading.span(place.low, place.high)
-    shares = reading.share(place.predicted), reading.share(place.observed)
+    digits = digits_of_gap(place)
+    gap = reading.points(place.gap, digits), reading.span(place.low, place.high, digits)
+    shares = (f"{100 * one:.{digits}f} %" for one in (place.predicted, place.observed))
     return (*gap, reading.short_pvalue(pvalue), reading.count(place.n), *shares)
 
 
@@ -295,8 +297,8 @@ def segments_reading(test: SegmentsTest) -> str:
     text = (
         f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
         f"would be as far off as the worst one here in {often} data sets like this one. Here that "
-        f"is the segment \u201c{worst.definition}\u201d, where {100 * worst.predicted:.1f} % was "
-        f"predicted and {100 * worst.observed:.1f} % of {worst.n:,} rows observed."
+        f"is the segment \u201c{worst.definition}\u201d, where {share(worst.predicted)} was "
+        f"predicted and {share(worst.observed)} of {worst.n:,} rows observed."
     )
     if test.level is None:
         return text

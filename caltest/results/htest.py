@@ -237,6 +237,11 @@ class HTest(Result):
         return self.least_pvalue is not None and self.pvalue <= self.least_pvalue * (1 + 1e-9)
 
     @property
+    def is_of_grade(self) -> bool:
+        """Whether it is one of a grade by `test_master_scale`, which has no rows."""
+        return "PD" in self.parameters and self.size is not None and self.size.effective is None
+
+    @property
     def side(self) -> str:
         """What the test looks for, where it looks for one direction of an error only, in words.
 

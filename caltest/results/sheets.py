@@ -128,7 +128,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
 def sizes_of(rows: Sequence[HTest]) -> tuple[Gap, ...]:
     """The gaps of the rows of a table by groups, grades aside; else nothing."""
     found = tuple(row.size for row in rows if row.size is not None)
-    is_grouped = all(row.group is not None and row.counts is None for row in rows)
+    is_grouped = all(row.group is not None and not row.is_of_grade for row in rows)
     return found if is_grouped and len(found) == len(rows) else ()
 
 
@@ -215,11 +215,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     if long and len({row.n_resamples for row in rows} - {None}) > 1:
         columns["B"] = cells_of(row.n_resamples for row in rows)
     if sizes := sizes_of(rows):
-        columns["predicted"] = tuple(f"{100 * one.predicted:.1f}" for one in sizes)
-        columns["observed"] = tuple(f"{100 * one.observed:.1f}" for one in sizes)
-        gaps = (100 * (one.observed - one.predicted) for one in sizes)
-        columns["gap"] = tuple(f"{gap:+z.1f}" for gap in gaps)
-        columns["95 %"] = tuple(f"[{100 * one.low:z.1f}, {100 * one.high:z.1f}]" for one in sizes)
+        columns |= gap_columns(sizes)
     names = dict.fromkeys(name for row in rows for name in row.parameters)
     for name in (name for name in names if long or name in table.columns):
         values = [row.parameters.get(name) for row in rows]
@@ -236,11 +232,23 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
         columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, [_smallest(row) for row in rows]))
     columns["code"] = tuple(sheet.stars(value) for value in adjusted)
     if table.light_bounds is not None:
-        columns["light"] = table.traffic_lights
+        columns["light"] = tuple(table.traffic_lights[i] for i in shown)
     if table.level is not None:
         words = tuple(sheet.verdict(value) for value in table.rejected[shown].tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
     return columns
+
+
+def gap_columns(sizes: Sequence[Any]) -> Columns:
+    """Prediction, observation and gap with its interval, each row with the digits that it needs."""
+    cells = []
+    for one in sizes:
+        d = sheet.digits_of_gap(one)
+        ends = f"[{100 * one.low:z.{d}f}, {100 * one.high:z.{d}f}]"
+        shares = (f"{100 * value:.{d}f}" for value in (one.predicted, one.observed))
+        cells.append((*shares, f"{100 * (one.observed - one.predicted):+z.{d}f}", ends))
+    names = ("predicted", "observed", "gap", "95 %")
+    return dict(zip(names, zip(*cells, strict=True), strict=True))
 
 
 def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:

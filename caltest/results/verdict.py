@@ -182,9 +182,9 @@ def verdict_of_test(test: HTest, p: float) -> Verdict:
 
 def verdict_of_table(table: HTestTable, p: float) -> Verdict:
     """Return the verdict of several tests by their p-value; see `verdict_of_test`."""
-    worst, rows = table.rows[table.order[0]], table.tests or table.rows[:2]
+    worst = table.rows[table.order[0]]
     claim = wording.claim_of(worst)
-    few = bool(table.tests) and all(wording.is_too_small(row.size) for row in rows)
+    few = wording.are_too_small(table)
     bound, places = SPEAKS if table.level is None else table.level, []
     order = table.order[: None if table.tests else MOST_PLACES].tolist()
     for i in () if p > bound or claim.is_good else order:  # what is rejected, the worst first

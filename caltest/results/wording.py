@@ -10,7 +10,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render import number
+from caltest.render import digits_of, digits_of_gap, number
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap
@@ -145,6 +145,12 @@ def is_too_small(size: Gap | None) -> bool:
     return found > LARGE or found > min(size.predicted, 1.0 - size.predicted)
 
 
+def are_too_small(table: HTestTable) -> bool:
+    """Tell whether so large a gap would mostly stay unseen in every row, and none is rejected."""
+    small = bool(table.tests) and all(is_too_small(row.size) for row in table.tests)
+    return small and float(table.adjusted.min()) > (table.level or EVIDENCE[1][0])
+
+
 def headline(test: HTest, p: float) -> str:
     """The answer of one test, and the direction and size; p may be adjusted for other questions."""
     claim, few = claim_of(test), is_too_small(test.size)
@@ -220,10 +226,8 @@ def numbers_in_words(size: Gap) -> tuple[str, str, str]:
 
 def decimals(size: Gap) -> int:
     """One decimal of a percentage point, more where the interval or its sure end would vanish."""
-    least = 50 * (size.high - size.low)
-    if size.is_clear and size.is_simultaneous:
-        least = min(least, 200 * size.surely)
-    return 1 if least >= 0.1 else 2 if least >= 0.01 else 3
+    is_sure = size.is_clear and size.is_simultaneous
+    return max(digits_of_gap(size), digits_of(2 * size.surely) if is_sure else 1)
 
 
 def place_in_words(place: Gap) -> str:
@@ -249,10 +253,14 @@ def difference_in_words(test: HTest) -> str:
         return f"{first}."
     predicted, observed, gap = numbers_in_words(size)
     numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
+    if not test.m:  # forecasts, of which the intervals are compared
+        numbers = f"{observed} of the outcomes in their intervals, {predicted} elsewhere ({gap})"
     if not speaks(test.pvalue, test.level):
         if size.is_clear:  # which p, of three statistics together, need not see
             return f"{first}, though the interval of {size.name} leaves out 0: {numbers}."
-        most = f"a difference of {100 * max(abs(size.low), abs(size.high)):.1f} points"
+        most = (
+            f"a difference of {100 * max(abs(size.low), abs(size.high)):.{decimals(size)}f} points"
+        )
         return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
@@ -301,8 +309,8 @@ def answer_of_table(table: HTestTable, whole: float) -> tuple[str, str]:
     worst, noun = table.order[0], table.noun
     row, rows = table.rows[worst], table.tests or table.rows[:2]
     claim, least = claim_of(row), float(table.adjusted[worst])
-    few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
-    first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
+    few, n = are_too_small(table), rows_of(table)
+    first = answer_in_words(whole, table.level, claim, few=few, n=n)
     seen = direction(picked(row, table), least)
     if len(table) == 1:
         return f"{first}. {seen}".rstrip(), ""
@@ -373,7 +381,7 @@ def rows_of(table: HTestTable) -> int:
 def noun_of(rows: Sequence[HTest]) -> str:
     """What the rows of a table are."""
     if len({row.group for row in rows}) == len(rows) > 1:
-        return "groups" if rows[0].counts is None else "grades"
+        return "grades" if rows[0].is_of_grade else "groups"
     if len({row.data_name for row in rows}) > 1:
         return "models"
     if len({row.lens for row in rows}) == len(rows) > 1:
@@ -395,7 +403,7 @@ def called(name: str, rows: Sequence[HTest]) -> str:
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
     if not is_number or len({row.group for row in rows}) == 1 < len(rows):
         return name
-    return f"{'group' if rows[0].counts is None else 'grade'} {name}"
+    return f"{'grade' if rows[0].is_of_grade else 'group'} {name}"
 
 
 def place_of_table(place: Gap, table: HTestTable) -> str:
@@ -504,7 +512,8 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         return f"These {n:,} rows would not have shown even a very large error {often}."
     sentences = []
     for one in found:
-        points, side = f"{100 * abs(one.gap):.1f} points", "high" if one.gap < 0 else "low"
+        points = f"{100 * abs(one.gap):.{digits_of(abs(one.gap))}f} points"
+        side = "high" if one.gap < 0 else "low"
         words = {"gap": f"a mean prediction that is {points} too {side}"}
         words["slope"] = f"a slope of {one.size:.2f}"
         words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"

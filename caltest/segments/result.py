@@ -9,7 +9,7 @@ from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
 from caltest.render import LEGEND, Sheet, number, pvalue, stars
 from caltest.results.base import NULL_UNLESS_ASKED, Summary, Table, given
-from caltest.results.sheets import sizes_in_words
+from caltest.results.sheets import gap_columns, sizes_in_words
 from caltest.results.wording import answer_of_segments, with_worst
 from caltest.types import Floats
 
@@ -227,13 +227,12 @@ class SegmentsTest(Table[Segment]):
             closing.append((f"rejected at level {number(self.level)}", some))
         closing.append(("predicted, observed, gap", f"in per cent and percentage points; {gap}"))
         grid = []
-        for name, row in pairs:
-            shares = (f"{100 * value:.1f}" for value in (row.predicted, row.observed))
-            ends = f"[{100 * row.low:z.1f}, {100 * row.high:z.1f}]"
+        gaps = zip(*gap_columns(rows).values(), strict=True)
+        for (name, row), gap_cells in zip(pairs, gaps, strict=True):
             cumulative = "" if row.cumulative is None else f"{row.cumulative:.2f}"
             both = (f"{row.z:.2f}", cumulative) if long else ()
             last = (pvalue(row.adjusted), stars(row.adjusted))
-            grid.append((name, str(row.n), *shares, f"{100 * row.gap:+z.1f}", ends, *both, *last))
+            grid.append((name, str(row.n), *gap_cells, *both, *last))
         return Sheet(
             title="Exact test of calibration in segments",
             headline=with_worst(answer_of_segments(self, self.pvalue)),

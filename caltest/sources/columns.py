@@ -103,6 +103,9 @@ def read_columns(
     check_once(by, "by")
     weights = () if weight is None else (check_choice(weight, names, "sample_weight"),)
     chosen = prob_columns(names, probs, [label, *by, *weights])
+    for name, columns in (("probs", chosen), ("sample_weight", weights)):
+        for one in columns:
+            check_not_label(one, label, name)
     for name in (*chosen, *weights):
         if not schema[name].is_numeric():
             rule = "sample_weight" if name in weights else "columns of probs"

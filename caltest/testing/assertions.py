@@ -323,7 +323,7 @@ def checked_result(
     elif isinstance(found, HTestTable):
         pvalue = wording.pvalue_of_table(found)
         headline = wording.headline_of_table(found, found.pvalue)
-        few = bool(found.tests) and all(wording.is_too_small(one.size) for one in found.tests)
+        few = wording.are_too_small(found)
     else:
         pvalue, headline = found.pvalue, wording.headline(found, found.pvalue)
         few = wording.is_too_small(found.size)

@@ -53,6 +53,7 @@ MAKERS = {
     "HTest, combined": result_of,
     "HTest, tolerance": lambda: result_of(test="ks", tolerance=0.1),
     "HTestTable": lambda: result_of(test=["ece", "ks"]),
+    "HTestTable, grades": lambda: ct.test_master_scale([0.01, 0.05], [9, 4], [200, 100]),
     "Interval": lambda: result_of(test="brier").confidence_interval(n_resamples=99),
     "Verdict": lambda: result_of().verdict(),
     "GroupsTest": of_groups,

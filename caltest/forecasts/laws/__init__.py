@@ -66,7 +66,8 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
     [names] = found
     for name in names:
         if given.get(name) is None and name != "quantile":
-            got = f"{' and '.join(names)} without {name}"
+            there = [f"{one}=" for one in names if given.get(one) is not None]
+            got = f"{' and '.join(there)} without {name}="
             raise invalid("a forecast must be given whole", got, f"pass {name}= too")
     law = families[names](*map(given.get, names))
     if n is not None and law.n != n:

@@ -156,6 +156,9 @@ class TestLenses:
             "interval[0.5]",
             "interval[0.8]",
         ]
+        members = ct.Forecasts(np.zeros(3), members=np.tile(np.arange(9.0), (3, 1)))
+        levels = [one.level for one in ct.lenses.Interval().members(members)]
+        assert levels == [0.5, 0.8], "0.9 and 0.95 attain 0.8 too"
 
     def test_outcomes_outside_of_the_support_are_impossible(self):
         """Far in a tail is inside, as is what quantiles leave open beyond the outer ones."""
@@ -385,6 +388,8 @@ class TestDefault:
         table = ct.test_calibration(forecasts, by=True, lens=["strong", "interval"], rng=1)
         assert len(table) == 10
         assert np.all(table.adjusted >= table.pvalues)
+        said = str(ct.verdict(forecasts, by=True, n_resamples=99, rng=1)).replace("\n    ", " ")
+        assert " % of the outcomes in their intervals, " in said
 
     def test_rows_that_depend(self, rng):
         """The cluster null for every test that has sums; those that have none say so."""

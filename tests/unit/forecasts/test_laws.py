@@ -326,7 +326,7 @@ ILLEGAL = {
     "mean must be finite numbers; got inf at row 0": {"mean": [np.inf, 1], "scale": 1},
     "scale must be finite numbers; got nan at row 1": {"mean": [0, 1], "scale": [1, np.nan]},
     "scale must have one number for each row": {"mean": [0, 1], "scale": [1, 2, 3]},
-    "got mean and scale without scale": {"mean": [0, 1]},
+    "got mean= without scale=": {"mean": [0, 1]},
     "got mean= and members=": {"mean": [0.0], "members": [[1.0, 2]]},
     "got nothing": {},
     "levels must be two or more": {"levels": [0.5, 0.1], "quantiles": [[1, 2]]},

@@ -57,7 +57,7 @@ def test_level_is_drawn_where_it_was_given():
 
 def test_groups_have_the_test_of_all_below_a_line():
     ax = pvalues(table_of(by=np.repeat(["a", "b"], 50)))
-    assert names(ax) == ["a", "b", "all groups"]
+    assert names(ax) == ["a", "b", "all together"]
     assert ax.lines[0].get_ydata() == [1.5, 1.5]
 
 

@@ -106,7 +106,7 @@ def test_how_a_text_is_read_can_be_forced(tmp_path):
     assert Predictions.read(tmp_path / "t.csv", label="y", **how).n == 3
     with pytest.raises(InvalidInput, match="must be numbers; got '0,75' at line 2"):
         Predictions.read(tmp_path / "t.csv", label="y", **how | {"decimal": "."})
-    with pytest.raises(InvalidInput, match="reader reports: unknown encoding: x9"):
+    with pytest.raises(InvalidInput, match="encoding must be one that Python knows; got 'x9'"):
         Predictions.read(tmp_path / "t.csv", label="y", encoding="x9")
 
 

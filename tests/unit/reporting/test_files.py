@@ -2,12 +2,15 @@
 
 import io
 import shutil
+import subprocess
 import zipfile
 
+import numpy as np
 import pytest
 from docx import Document
 from python_calamine import CalamineWorkbook
 
+import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.reporting import files
 
@@ -101,3 +104,21 @@ def test_unknown_ending_names_the_known_ones(page, tmp_path):
 def test_browser_prints_a_pdf(page, tmp_path):
     path = page.save(tmp_path / "report.pdf")
     assert path.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.full
+@pytest.mark.skipif(
+    not (any(map(shutil.which, files.BROWSERS)) and shutil.which("pdftotext")),
+    reason="needs a browser and pdftotext",
+)
+def test_printed_table_has_its_header_on_each_page(tmp_path):
+    p = np.linspace(0.2, 0.8, 1600)
+    labels, wards = np.random.default_rng(1).random(1600) < p, np.arange(1600) % 80
+    made = ct.report(p, labels, by=wards, test="brier", n_resamples=19, rng=1)
+    path = made.save(tmp_path / "report.pdf")
+    said = subprocess.run(
+        [shutil.which("pdftotext"), "-layout", path, "-"], capture_output=True, check=True
+    )
+    pages = [page for page in said.stdout.decode().split("\f") if "too high | too low" in page]
+    assert len(pages) > 1
+    assert all("adjusted p" in page for page in pages)

@@ -107,6 +107,32 @@ def test_degenerate_data_give_a_page(make, probs, labels):
     assert "nan" not in made.to_markdown().replace("Finance", "").lower().split()
 
 
+def test_numbers_of_a_rare_event_do_not_vanish(make):
+    """Ten events of 100,000 where two were predicted; a title of blanks is none."""
+    labels, wards = (np.arange(100_000) % 10_000 == 0).astype(int), np.arange(100_000) % 2
+    made = make(np.full(100_000, 2e-5), labels, by=wards, title=" ", test="brier")
+    assert made.content.title == "Are the probabilities of arrays calibrated?"
+    page = made.to_markdown()
+    assert "| 0.008 points | 0.003 to 0.016 | 0 |  | 0.010 % against 0.002 % |" in page
+    assert "| +0.018 | +0.008 to +0.035 |" in page
+    assert "of 100,000 rows (0.01 %)" in page
+    assert "0.0 points" not in page
+    assert "| Brier score | 0.0001000 | 0.0000200 | " in page
+    assert "which is the same in all rows" in page
+    few = make(np.full(100_000, 2e-5), np.arange(100_000) < 2, test="combined")
+    assert "a mean prediction that is 0.007 points too low" in few.to_markdown()
+
+
+@pytest.mark.parametrize("power", [1, 3])
+def test_caption_of_a_group_tells_what_is_shaded(make, power):
+    p = np.random.default_rng(1).random(800)
+    labels = np.random.default_rng(2).random(800) < p**power
+    made = make(p, labels, by=["a", "b"] * 400, test="combined", n_resamples=99)
+    said = [one.description for one in made.figures if one.title.startswith("Group")]
+    assert len(said) == 2
+    assert all(("What is shaded" in text) == (power > 1) for text in said)
+
+
 def test_forms_of_a_page_are_those_of_its_content(page):
     """A notebook shows a frame, the repr is short, the text is the title and the verdict."""
     shown = page._repr_html_()

@@ -339,3 +339,18 @@ def test_one_group_alone_is_called_by_its_name():
     text = str(told.verdict())
     assert text.startswith("Strong evidence against calibration (p = 0.01). P(1) too high")
     assert "worst: u, too high" in text
+
+
+def test_one_small_group_that_is_rejected_is_not_too_few_rows():
+    """Of groups in which 10 points would stay unseen, none of which is rejected, it is."""
+    p = np.linspace(0.2, 0.8, 40)
+    table = ct.test_calibration(p, p > 0.5, by=[0, 1] * 20, level=0.05, n_resamples=19, rng=1)
+    calm = replace(table, adjusted=[0.2, 0.9], together=0.3)
+    words = "Calibration is not rejected (p = 0.3, level 0.05)"
+    few = f"{words}: too few rows to tell (n = 40) in any of 2 groups."
+    assert wording.headline_of_table(calm, 0.3) == few
+    one = replace(calm, adjusted=[0.03, 0.9])
+    assert wording.headline_of_table(one, 0.3) == (
+        f"{words} for all together; the adjusted p-value is at most 0.05 in 1 of 2 groups."
+    )
+    assert (calm.verdict().answer, one.verdict().answer) == ("too few rows", "not rejected")
