@@ -222,7 +222,8 @@ class Measure(ABC):
 
         Those are of very many groups of cells, and "clusters" are of rows that depend.
         """
-        return self.offers("statistic") and form in self.forms
+        able = self.offers("statistic") and form in self.forms
+        return able and not (form == "cells" and self.needs_rows)
 
     def bind(self, predictions: Any) -> BoundMeasure:
         """Do all that depends on the predictions alone."""

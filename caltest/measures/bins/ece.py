@@ -25,6 +25,7 @@ from caltest.measures.binning import (
 from caltest.measures.bins import errors
 from caltest.measures.bins.errors import BinMean, BinnedCells, BinnedRows, Bins, Distance
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import Flippable
@@ -34,7 +35,7 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
+from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension, check_unweighted
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
@@ -227,7 +228,7 @@ def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic
     starts, ends = tie_runs(units.mean)
 
     def values(labels: Labels) -> Floats:
-        """Return the errors (B, 1)."""
+        """Return the errors (B,)."""
         bins = sweep_counts(labels, starts, ends)
         size, expected, events = sweep_sums(labels, bins, ends, units.mean)
         inside = np.maximum(size, 1.0)
@@ -239,12 +240,11 @@ def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic
                 row[used] = errors.row_distances(of.distance, *(mean[used] for mean in means))
         else:
             lengths = of.lengths(y - p)
-        return power_means(lengths, size / units.rows, of.power, of.first)
+        return power_means(lengths, size / units.rows, of.power, of.first)[:, 0]
 
     bins = int(sweep_counts(units.observed[None], starts, ends)[0])
     parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
-    sums = FunctionOfUnits(units, values)
-    return Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
+    return fitted(units, values, scale=1.0, parameters=parameters)
 
 
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:
@@ -629,16 +629,13 @@ class ClasswiseECE(Measure):
         bins = mean.mass.size // predictions.m
 
         def values(labels: Labels) -> Floats:
-            """Return the mean over the classes of their errors, (B, 1)."""
+            """Return the mean over the classes of their errors, (B,)."""
             counts = class_counts(labels, units.scale, codes, bins).reshape(len(labels), -1)
             distances = mean.event_distances(counts)
-            return np.asarray(mean.errors(distances).mean(axis=1, keepdims=True))
+            return np.asarray(mean.errors(distances).mean(axis=1))
 
-        sums = FunctionOfUnits(units, values)
         parameters = {"binning": self.binning, "bins": self.bins}
-        return RowStatistic(
-            Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
-        )
+        return RowStatistic(fitted(units, values, scale=1.0, parameters=parameters))
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""

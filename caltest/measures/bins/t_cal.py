@@ -48,9 +48,6 @@ class TCal(Measure):
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
-    def takes(self, form: str) -> bool:
-        return super().takes(form) and not (form == "cells" and self.needs_rows)
-
     def statistic(self, units: Units) -> Statistic:
         limit = self.limit_of_scales(units.rows)
         if isinstance(units, CellUnits):

@@ -21,6 +21,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.logistic import clipped_log_odds
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.types import Codes, Events, Floats, Hashes, Ints, Labels, Order
@@ -498,8 +499,7 @@ def level(events: OrderedEvents) -> Component:
 def slope(events: OrderedEvents) -> Component:
     """Score of a factor of the log odds of all P(Y <= k): too sure of the order, or not enough."""
     rows, table = events.rows, np.zeros(events.rows.probs.shape)
-    odds = np.clip(events.upto, LEAST_ODDS, 1.0 - LEAST_ODDS)
-    odds = (np.log(odds) - np.log1p(-odds)) * rows.weight[:, None]
+    odds = clipped_log_odds(events.upto, LEAST_ODDS) * rows.weight[:, None]
     table[:, :-1] = np.cumsum(odds[:, ::-1], axis=1)[:, ::-1]
     table -= np.einsum("ik,ik->i", rows.probs, table)[:, None]
     sums = rows.by_label(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
@@ -12,12 +13,13 @@ import scipy
 
 from caltest.lenses import Confidence, Lens
 from caltest.measures.base import Measure
+from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Measured, Predictions
-from caltest.types import Floats
-from caltest.units import FunctionOfUnits, RowUnits, Statistic, UnitSums, row_weights
+from caltest.types import Floats, Labels
+from caltest.units import RowUnits, row_weights
 
 __all__ = [
     "AverageConfidence",
@@ -42,35 +44,33 @@ MANY = 1000  # rows from which on one more makes no difference
 DRAWS, SEED = 9999, 0x5EED  # of the random weights, which are the same for all data
 
 
-def confidence_sums(predictions: Predictions) -> UnitSums:
-    """Return sums (B, 4) over rows of which class 1 is that the predicted class is right.
+class ConfidenceMeasure(Measure):
+    """A function of sums over rows of which class 1 is that the predicted class is right.
 
     Of the weights of the wrong and of the right predictions, of the confidence on wrong ones, and
     of 1 less the confidence on right ones.
     """
-    units = RowUnits(Confidence()(predictions))
-    return FunctionOfUnits(units, lambda y: wrong_and_right_sums(y, units.mean, units.scale))
-
-
-class ConfidenceMeasure(Measure):
-    """A function of these sums."""
 
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
 
     @abstractmethod
     def value(self, sums: Floats) -> Floats:
-        """Return the value (B, 1) of sums (B, 4)."""
+        """Return the value (B, 1) of these sums, (B, 4)."""
 
     def undefined(self, sums: Floats) -> tuple[str, ...]:
         """Say what the sums (4,) of the observed labels leave undefined."""
         return ()
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        sums = confidence_sums(predictions)
-        degenerate = self.undefined(sums.observed()[0])
-        found = Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
-        return RowStatistic(found)
+        units = RowUnits(Confidence()(predictions))
+        sums = partial(wrong_and_right_sums, confidence=units.mean, weight=units.scale)
+
+        def values(right: Labels) -> Floats:
+            return self.value(sums(right))[:, 0]
+
+        degenerate = self.undefined(sums(units.observed[np.newaxis])[0])
+        return RowStatistic(fitted(units, values, scale=1.0, degenerate=degenerate))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -513,17 +513,14 @@ class Sharpness(Measure):
     symbol: ClassVar[str] = "sharpness"
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        sums, m = confidence_sums(predictions), predictions.m
+        units, m = RowUnits(Confidence()(predictions)), predictions.m
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
         variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
-        size = np.array([[4.0 * (m / (m - 1)) ** 2 * variance]])
+        size = 4.0 * (m / (m - 1)) ** 2 * variance
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
-        return RowStatistic(
-            Statistic(
-                units=sums.units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
-            )
-        )
+        constant = fitted(units, lambda y: np.full(len(y), size), scale=1.0, degenerate=few)
+        return RowStatistic(constant)
 
 
 def sharpness(

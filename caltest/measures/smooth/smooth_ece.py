@@ -72,9 +72,6 @@ class SmoothECE(Measure):
     def needs_rows(self) -> str:
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
 
-    def takes(self, form: str) -> bool:
-        return super().takes(form) and not (form == "cells" and self.needs_rows)
-
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered("the smooth ECE")
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
