@@ -382,9 +382,7 @@ class BoundScores(BoundMeasure):
 class CRPS(MeanForecastScore):
     """The continuous ranked probability score; see `crps`."""
 
-    key: ClassVar[str] = "crps"
-    title: ClassVar[str] = "continuous ranked probability score"
-    symbol: ClassVar[str] = "CRPS"
+    key, title, symbol = "crps", "continuous ranked probability score", "CRPS"
     power: ClassVar[int] = 1
 
     def scores(self, forecasts: Forecasts) -> Floats:
@@ -398,9 +396,7 @@ class CRPS(MeanForecastScore):
 class LogScore(MeanForecastScore):
     """Minus the log of the density; see `log_score`."""
 
-    key: ClassVar[str] = "log-score"
-    title: ClassVar[str] = "logarithmic score of forecasts"
-    symbol: ClassVar[str] = "LogS"
+    key, title, symbol = "log-score", "logarithmic score of forecasts", "LogS"
 
     def scores(self, forecasts: Forecasts) -> Floats:
         return forecasts.law.log_score(forecasts.outcomes)

@@ -498,8 +498,7 @@ def confidence_ece(
 class MCE(DistanceErrors):
     """The MCE with its bins and distance; see `mce` for the parameters."""
 
-    key, title = "mce", "maximum calibration error"
-    symbol: ClassVar[str] = "MCE"
+    key, title, symbol = "mce", "maximum calibration error", "MCE"
     p: ClassVar[float] = math.inf
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS, WORST)
 

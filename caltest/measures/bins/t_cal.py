@@ -38,13 +38,11 @@ class TCal(Measure):
 
     scales: int | None = None
 
-    key, title = "t-cal", "T-Cal, adaptive debiased plug-in"
+    key, title, symbol = "t-cal", "T-Cal, adaptive debiased plug-in", "T-Cal"
     drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:
         checks.check_optional_integer(self.scales, "scales")
-
-    symbol: ClassVar[str] = "T-Cal"
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 

@@ -150,7 +150,7 @@ class Combined(Measure):
     components: Sequence[Name] | None = None
     design: object = None
 
-    key, title = "combined", "combination of several statistics"
+    key, title, symbol = "combined", "combination of several statistics", "C"
 
     def __post_init__(self) -> None:
         if self.design is not None:
@@ -163,7 +163,6 @@ class Combined(Measure):
             _check(name)
         object.__setattr__(self, "components", names)
 
-    symbol: ClassVar[str] = "C"
     drawn_as: ClassVar[str] = "reliability"
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
 

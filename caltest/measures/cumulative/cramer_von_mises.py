@@ -30,9 +30,8 @@ class SquaredSums(PartialSums):
 class CramerVonMises(Measure):
     """The Cramer-von Mises error; see `cramer_von_mises`."""
 
-    key, title = "cramer-von-mises", "Cramer-von Mises calibration error"
+    key, title, symbol = "cramer-von-mises", "Cramer-von Mises calibration error", "CvM"
     largest: ClassVar[float] = 1.0
-    symbol: ClassVar[str] = "CvM"
     is_squared: ClassVar[bool] = True
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
 

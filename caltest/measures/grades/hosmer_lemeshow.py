@@ -284,9 +284,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     reference: object = None
 
-    key: ClassVar[str] = "hosmer-lemeshow"
-    title: ClassVar[str] = "Hosmer-Lemeshow statistic"
-    symbol: ClassVar[str] = "X^2"
+    key, title, symbol = "hosmer-lemeshow", "Hosmer-Lemeshow statistic", "X^2"
 
     def lost(self, m: int) -> int:
         return 2 * (m - 1)
@@ -409,9 +407,7 @@ def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, i
 class PigeonHeyse(GroupedMeasure):
     """J^2 with its groups; see `pigeon_heyse`."""
 
-    key: ClassVar[str] = "pigeon-heyse"
-    title: ClassVar[str] = "Pigeon-Heyse statistic"
-    symbol: ClassVar[str] = "J^2"
+    key, title, symbol = "pigeon-heyse", "Pigeon-Heyse statistic", "J^2"
 
     def lost(self, m: int) -> int:
         return 1
@@ -490,9 +486,7 @@ DIGITS = 12  # of the score, so that equal predictions tie whatever the rounding
 class OrdinalHosmerLemeshow(GroupedMeasure):
     """C_g with its groups; see `ordinal_hosmer_lemeshow`."""
 
-    key: ClassVar[str] = "ordinal-hosmer-lemeshow"
-    title: ClassVar[str] = "ordinal Hosmer-Lemeshow statistic"
-    symbol: ClassVar[str] = "C_g"
+    key, title, symbol = "ordinal-hosmer-lemeshow", "ordinal Hosmer-Lemeshow statistic", "C_g"
     forms: ClassVar[tuple[str, ...]] = ("rows", "clusters")
 
     def lost(self, m: int) -> int:

@@ -47,9 +47,8 @@ class ConfidenceBand(Measure):
     method: str | None = None
     digits: int | None = None
 
-    key, title = "confidence-band", "honest confidence band"
+    key, title, symbol = "confidence-band", "honest confidence band", "-log10 p"
     drawn_as: ClassVar[str] = "confidence-band"
-    symbol: ClassVar[str] = "-log10 p"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "exact", "consistency")

@@ -47,10 +47,9 @@ class CorpMiscalibration(Measure):
 
     score: str = "brier"
 
-    key, title = "corp", "CORP miscalibration"
+    key, title, symbol = "corp", "CORP miscalibration", "MCB"
     function: ClassVar[str] = "corp_miscalibration"
     drawn_as: ClassVar[str] = "corp"
-    symbol: ClassVar[str] = "MCB"
     is_squared: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 

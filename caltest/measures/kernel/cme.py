@@ -162,8 +162,7 @@ class EmbeddingMeasure(Measure):
 class CME(EmbeddingMeasure):
     """T^2 with its kernel and test locations; see `cme` for the parameters."""
 
-    key, title = "cme", "calibration mean embedding, Hotelling's T^2"
-    symbol: ClassVar[str] = "T^2"
+    key, title, symbol = "cme", "calibration mean embedding, Hotelling's T^2", "T^2"
     estimate_symbol: ClassVar[str] = "UCME^2"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
@@ -329,9 +328,8 @@ def cme(
 class UCME(EmbeddingMeasure):
     """The UCME with its kernel and test locations; see `ucme` for the parameters."""
 
-    key, title = "ucme", "unnormalised calibration mean embedding"
+    key, title, symbol = "ucme", "unnormalised calibration mean embedding", "UCME^2"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    symbol: ClassVar[str] = "UCME^2"
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     convex_notes: ClassVar[tuple[str, ...]] = (FIXED,)
 

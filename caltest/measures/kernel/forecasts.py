@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr
@@ -59,9 +58,7 @@ class ForecastSKCE(ForecastMeasure):
     compare: str = "pit"
     width: float | None = None
 
-    key: ClassVar[str] = "forecast-skce"
-    title: ClassVar[str] = "squared kernel calibration error of forecasts"
-    symbol: ClassVar[str] = "SKCE"
+    key, title, symbol = "forecast-skce", "squared kernel calibration error of forecasts", "SKCE"
 
     def __post_init__(self) -> None:
         checks.check_choice(self.estimator, ("unbiased", "biased"), "estimator")

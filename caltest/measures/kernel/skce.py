@@ -196,13 +196,12 @@ class SKCE(ToleranceTest, KernelMeasure):
     block_size: int = 2
     kernel: Kernel | None = None
 
-    key, title = "skce", "squared kernel calibration error"
+    key, title, symbol = "skce", "squared kernel calibration error", "SKCE"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "skce": {},
         "skce-linear": {"estimator": "linear", "block_size": 2},
         "skce-block": {"estimator": "block"},
     }
-    symbol: ClassVar[str] = "SKCE"
     own_intervals: ClassVar[Mapping[str, str]] = {**bounds.PAIRS, **bounds.BLOCKS}
 
     def __post_init__(self) -> None:
@@ -396,8 +395,7 @@ class KCE(KernelMeasure):
 
     kernel: Kernel | None = None
 
-    key, title = "kce", "kernel calibration error"
-    symbol: ClassVar[str] = "KCE"
+    key, title, symbol = "kce", "kernel calibration error", "KCE"
     rooted: ClassVar[bool] = True
 
 
@@ -464,9 +462,8 @@ class MMCE(KernelMeasure):
 
     width: float = WIDTH
 
-    key, title = "mmce", "maximum mean calibration error"
+    key, title, symbol = "mmce", "maximum mean calibration error", "MMCE"
     largest: ClassVar[float] = 1.0
-    symbol: ClassVar[str] = "MMCE"
     rooted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

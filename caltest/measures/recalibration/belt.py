@@ -38,9 +38,8 @@ class CalibrationBelt(Measure):
     threshold: float = 0.95
     max_degree: int = 4
 
-    key, title = "calibration-belt", "GiViTI calibration belt"
+    key, title, symbol = "calibration-belt", "GiViTI calibration belt", "LR"
     drawn_as: ClassVar[str] = "belt"
-    symbol: ClassVar[str] = "LR"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 

@@ -91,14 +91,13 @@ class Cox(OfCoefficient):
     slopes: str = "common"
     reference: object = None
 
-    key, title = "cox", "logistic recalibration (Cox)"
+    key, title, symbol = "cox", "logistic recalibration (Cox)", "LR"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "cox": {"tested": "both"},
         "calibration-in-the-large": {"tested": "intercept", **BINARY},
         "calibration-slope": {"tested": "slope", **BINARY},
     }
     dependent: ClassVar[str] = " of rows that depend"
-    symbol: ClassVar[str] = "LR"
     # The likelihood ratio grows on both sides of the coefficient.
     is_one_sided: ClassVar[bool] = False
 
@@ -354,10 +353,9 @@ def calibration_intercept(
 class CalibrationSlope(OfCoefficient):
     """The calibration slope; see `calibration_slope`."""
 
-    key, title = "calibration-slope", "calibration slope"
+    key, title, symbol = "calibration-slope", "calibration slope", "slope"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
-    symbol: ClassVar[str] = "slope"
     column: ClassVar[int] = SLOPE
 
 
@@ -421,8 +419,7 @@ def calibration_slope(
 class Unreliability(Measure):
     """The unreliability index; see `unreliability`."""
 
-    key, title = "unreliability", "unreliability index"
-    symbol: ClassVar[str] = "U"
+    key, title, symbol = "unreliability", "unreliability index", "U"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
     # A resample with its repeated rows is not unbiased.

@@ -45,9 +45,8 @@ ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 class MeanCalibration(MeanScore):
     """The difference of means; see `mean_calibration`."""
 
-    key, title = "mean-calibration", "calibration in the large"
+    key, title, symbol = "mean-calibration", "calibration in the large", "mean(y) - mean(p)"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    symbol: ClassVar[str] = "mean(y) - mean(p)"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", *OF_SUMS)
 
@@ -142,11 +141,10 @@ def mean_calibration(
 class ExpectedObservedRatio(Measure):
     """The ratio E/O; see `expected_observed_ratio`."""
 
-    key, title = "expected-observed-ratio", "ratio of expected to observed events"
+    key, title, symbol = "expected-observed-ratio", "ratio of expected to observed events", "E/O"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
-    symbol: ClassVar[str] = "E/O"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", *OF_SUMS)
     intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")

@@ -139,9 +139,8 @@ def _limits(scores: Floats, weight: Floats, every: Floats, a: float) -> tuple[fl
 class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
-    key, title = "overconfidence", "overconfidence"
+    key, title, symbol = "overconfidence", "overconfidence", "o(f)"
     of_right: ClassVar[bool] = False
-    symbol: ClassVar[str] = "o(f)"
 
 
 def overconfidence(
@@ -194,9 +193,8 @@ def overconfidence(
 class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
-    key, title = "underconfidence", "underconfidence"
+    key, title, symbol = "underconfidence", "underconfidence", "u(f)"
     of_right: ClassVar[bool] = True
-    symbol: ClassVar[str] = "u(f)"
 
 
 def underconfidence(
@@ -249,9 +247,8 @@ def underconfidence(
 class ECELowerBound(ConfidenceMeasure):
     """The lower bound; see `ece_lower_bound`."""
 
-    key, title = "ece-lower-bound", "lower bound on the confidence ECE"
+    key, title, symbol = "ece-lower-bound", "lower bound on the confidence ECE", "|conf - acc|"
     alternative: ClassVar[str] = "greater"
-    symbol: ClassVar[str] = "|conf - acc|"
 
     def value(self, sums: Floats) -> Floats:
         wrong, right, sure, unsure = sums[..., np.newaxis].transpose(1, 0, 2)
@@ -319,8 +316,7 @@ def ece_lower_bound(
 class CorrectnessOdds(ConfidenceMeasure):
     """The odds; see `correctness_odds`."""
 
-    key, title = "correctness-odds", "odds of a right prediction"
-    symbol: ClassVar[str] = "acc / err"
+    key, title, symbol = "correctness-odds", "odds of a right prediction", "acc / err"
 
     def value(self, sums: Floats) -> Floats:
         wrong, right = sums[:, [0]], sums[:, [1]]
@@ -381,8 +377,7 @@ def correctness_odds(
 class ConfidenceRatio(ConfidenceMeasure):
     """The ratio; see `confidence_ratio`."""
 
-    key, title = "confidence-ratio", "ratio of over- to underconfidence"
-    symbol: ClassVar[str] = "o(f) / u(f)"
+    key, title, symbol = "confidence-ratio", "ratio of over- to underconfidence", "o(f) / u(f)"
 
     def value(self, sums: Floats) -> Floats:
         over, under = Overconfidence().value(sums), Underconfidence().value(sums)
@@ -449,8 +444,7 @@ def confidence_ratio(
 class AverageConfidence(ConfidenceMeasure):
     """The mean; see `average_confidence`."""
 
-    key, title = "average-confidence", "average confidence"
-    symbol: ClassVar[str] = "conf"
+    key, title, symbol = "average-confidence", "average confidence", "conf"
 
     def value(self, sums: Floats) -> Floats:
         wrong, right, sure, unsure = sums[..., np.newaxis].transpose(1, 0, 2)
@@ -507,10 +501,9 @@ def average_confidence(
 class Sharpness(Measure):
     """The variance; see `sharpness`."""
 
-    key, title = "sharpness", "sharpness"
+    key, title, symbol = "sharpness", "sharpness", "sharpness"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
-    symbol: ClassVar[str] = "sharpness"
 
     def bind(self, predictions: Predictions) -> RowStatistic:
         units, m = RowUnits(Confidence()(predictions)), predictions.m

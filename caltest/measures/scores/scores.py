@@ -67,14 +67,12 @@ class ScoreOfUnits(MeanScore):
 class BrierScore(ScoreOfUnits):
     """The Brier score; see `brier_score`."""
 
-    key, title = "brier", "Brier score"
+    key, title, symbol = "brier", "Brier score", "Brier"
     function: ClassVar[str] = "brier_score"
     is_proper_score: ClassVar[bool] = True
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, 1.0 if m == 2 else 2.0
-
-    symbol: ClassVar[str] = "Brier"
 
     def scores(self, units: Units) -> ScoreSums:
         # The expected scores have the squares of the rows of cells.
@@ -151,11 +149,10 @@ def brier_score(
 class SphericalScore(ScoreOfUnits):
     """The spherical score; see `spherical_score`."""
 
-    key, title = "spherical", "spherical score"
+    key, title, symbol = "spherical", "spherical score", "spherical score"
     function: ClassVar[str] = "spherical_score"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     is_proper_score: ClassVar[bool] = True
-    symbol: ClassVar[str] = "spherical score"
 
     def scores(self, units: Units) -> ScoreSums:
         return ScoreSums(units, lambda p: p / np.linalg.norm(p, axis=1, keepdims=True))
@@ -212,7 +209,7 @@ class LogLoss(ScoreOfUnits):
 
     eps: float | None = None
 
-    key, title = "log-loss", "log loss"
+    key, title, symbol = "log-loss", "log loss", "log loss"
     is_proper_score: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -221,8 +218,6 @@ class LogLoss(ScoreOfUnits):
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, math.inf
-
-    symbol: ClassVar[str] = "log loss"
 
     def scores(self, units: Units) -> ScoreSums:
         return ScoreSums(units, self._losses)
@@ -335,9 +330,8 @@ def log_loss(
 class RankedProbabilityScore(BrierScore):
     """The ranked probability score; see `ranked_probability_score`."""
 
-    key, title = "rps", "ranked probability score"
+    key, title, symbol = "rps", "ranked probability score", "RPS"
     function: ClassVar[str] = "ranked_probability_score"
-    symbol: ClassVar[str] = "RPS"
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, m - 1.0

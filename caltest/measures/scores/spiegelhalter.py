@@ -35,9 +35,8 @@ CONSTANT = (
 class SpiegelhalterZ(LabelScore):
     """Spiegelhalter's z; see `spiegelhalter_z`."""
 
-    key, title = "spiegelhalter", "Spiegelhalter's z"
+    key, title, symbol = "spiegelhalter", "Spiegelhalter's z", "z"
     function: ClassVar[str] = "spiegelhalter_z"
-    symbol: ClassVar[str] = "z"
     interval_instead: ClassVar[str] = "test='brier'"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 

@@ -148,9 +148,8 @@ def check_fraction(value: object, name: str) -> float:
 class ICI(LoessMeasure):
     """The mean loess error with its span; see `ici`."""
 
-    key, title = "ici", "integrated calibration index"
+    key, title, symbol = "ici", "integrated calibration index", "ICI"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None
-    symbol: ClassVar[str] = "ICI"
     bounds_mean_gap: ClassVar[bool] = True
     functional = Loess.mean
 
@@ -223,8 +222,7 @@ def ici(
 class E50(LoessMeasure):
     """The median loess error with its span; see `e50`."""
 
-    key, title = "e50", "median error of a loess, E50"
-    symbol: ClassVar[str] = "E50"
+    key, title, symbol = "e50", "median error of a loess, E50", "E50"
     functional = partial(Loess.quantile, share=0.5)
 
 
@@ -284,9 +282,8 @@ def e50(
 class E90(LoessMeasure):
     """The 90 % quantile of the loess errors with its span; see `e90`."""
 
-    key, title = "e90", "90 % quantile of the errors of a loess, E90"
+    key, title, symbol = "e90", "90 % quantile of the errors of a loess, E90", "E90"
     is_extreme: ClassVar[bool] = True
-    symbol: ClassVar[str] = "E90"
     functional = partial(Loess.quantile, share=0.9)
 
 
@@ -348,9 +345,8 @@ def e90(
 class Emax(LoessMeasure):
     """The largest loess error with its span; see `emax`."""
 
-    key, title = "emax", "largest error of a loess, Emax"
+    key, title, symbol = "emax", "largest error of a loess, Emax", "Emax"
     is_extreme: ClassVar[bool] = True
-    symbol: ClassVar[str] = "Emax"
     functional = Loess.largest
 
 

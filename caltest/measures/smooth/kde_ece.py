@@ -35,12 +35,11 @@ class KDEECE(Measure):
 
     bandwidth: float | None = None
 
-    key, title = "kde-ece", "ECE by kernel density estimates"
+    key, title, symbol = "kde-ece", "ECE by kernel density estimates", "KDE-ECE"
     largest: ClassVar[float] = 1.0
     drawn_as: ClassVar[str] = "reliability"
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    symbol: ClassVar[str] = "KDE-ECE"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
 
     def __post_init__(self) -> None:

@@ -56,10 +56,9 @@ class SmoothECE(Measure):
     bandwidth: float | None = None
     method: str = "grid"
 
-    key, title = "smooth-ece", "smooth ECE"
+    key, title, symbol = "smooth-ece", "smooth ECE", "smECE"
     largest: ClassVar[float] = 1.0
     drawn_as: ClassVar[str] = "reliability"
-    symbol: ClassVar[str] = "smECE"
     bounds_mean_gap: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
