@@ -17,7 +17,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import shown_by
-from caltest.measures.bound import BoundCells, BoundMeasure
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
@@ -33,7 +33,6 @@ from caltest.units.units import check_one_dimension, row_weights
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
-    from caltest.measures.chunks import BoundChunks
     from caltest.measures.kernel.pairs import AllPairs
     from caltest.measures.tolerance import ToleranceTest
 

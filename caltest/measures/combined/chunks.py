@@ -10,9 +10,8 @@ import numpy as np
 
 from caltest.checks.options import GIB, check_memory
 from caltest.kernels import Exponential
-from caltest.kernels.features import Features
-from caltest.measures.bound import in_words
-from caltest.measures.chunks import BoundChunks, FeatureTotals
+from caltest.kernels.features import Features, FeatureTotals
+from caltest.measures.bound import BoundChunks, in_words
 from caltest.measures.combined import component, context, tails
 from caltest.measures.combined.component import LEAST, STEADY, Observed, Source
 from caltest.measures.combined.loops import PACKED, LabelRows, LabelSums, add_label_tables

@@ -15,8 +15,7 @@ from caltest.forecasts.container import Forecasts, PitCounts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundCells, BoundMeasure, in_words
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, in_words
 from caltest.measures.combined import component, forecasts
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, Function, combine

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import fitted
-from caltest.kernels.features import Features
+from caltest.kernels.features import Features, FeatureTotals
 from caltest.kernels.fitted import FittedKernel, FittedTerm, LineKernel, Tile
 from caltest.kernels.simplex import MatrixKernel
-from caltest.measures.bound import BoundCells, BoundMeasure, Counts
-from caltest.measures.chunks import BoundChunks, FeatureTotals
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, Counts
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, of_rows
 from caltest.numerics import class_sums

@@ -23,8 +23,7 @@ from caltest.kernels import (
 )
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.kernel import bounds
 from caltest.measures.kernel.pairs import (
     MANY_BLOCKS,
