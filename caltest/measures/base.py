@@ -28,7 +28,7 @@ from caltest.predictions.options import MeasuredOptions, check_names, parted
 from caltest.predictions.rows import Rows
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, SmallInts
-from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, row_weights
 
 if TYPE_CHECKING:
@@ -493,11 +493,31 @@ class LabelScore(Measure):
 
 
 class MeanScore(LabelScore):
-    """A measure that is the mean over rows of a score."""
+    """The mean over rows of a score that is known for any probabilities, of rows or cells."""
 
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "saddlepoint")
-
     intervals: ClassVar[tuple[str, ...]] = ("unseen-events", "studentized", "bca")
+
+    @abstractmethod
+    def scores(self, units: Units) -> ScoreSums:
+        """Return the sums of the score."""
+
+    def score_table(self, predictions: Predictions) -> Floats:
+        return self.scores(RowUnits(predictions)).weighted
+
+    def statistic(self, units: Units) -> Statistic:
+        return self.mean(self.scores(units))
+
+    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
+        """Return the mean of the scores, with other fields of a statistic."""
+        return Statistic(
+            units=sums.units,
+            sums=sums,
+            value=lambda scores: np.asarray(scores / sums.units.total),
+            scale=sums.units.rounding,
+            score_table=lambda: sums.table.T,
+            **described,
+        )
 
     def row_scores(self, predictions: Predictions) -> RowScores:
         """Return the scores of the observed labels."""

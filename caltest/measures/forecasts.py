@@ -53,9 +53,13 @@ class BoundForecasts(BoundMeasure):
         function: Callable[[Any], Floats],
         scale: float = 1.0,
         column: Floats | None = None,
+        at: Callable[[Floats], Floats] | None = None,
     ) -> None:
         super().__init__(forecasts)
-        self.function, self.scale, self.column = function, scale, column
+        self.function, self.scale, self.column, self._at = function, scale, column, at
+
+    def drawn(self, redrawn: Floats) -> Floats:
+        return redrawn if self._at is None else self._at(np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:
         """Return the measure for each row of uniform numbers (B, n)."""
@@ -338,15 +342,18 @@ class MeanForecastScore(ForecastMeasure):
         """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
 
     def bind(self, predictions: Forecasts) -> BoundMeasure:
-        bound, standard = BoundScores(predictions, self), predictions.law.unit_law
+        share, observed = predictions.weights / predictions.weights.sum(), self.scores(predictions)
+        scale, at = float(np.abs(observed).mean()), partial(self.scores_at, predictions)
+        bound = BoundForecasts(predictions, lambda seen: np.asarray(seen @ share), scale, at=at)
+        bound.observed, standard = observed, predictions.law.unit_law
         if standard is None or predictions.n < VERY_MANY:
             return bound
         one = Forecasts([0.0], distribution=standard)
         table = self.scores_at(one, ALONE.middles[None])[0]
-        column = bound.share * predictions.law.sd**self.power
+        column = share * predictions.law.sd**self.power
         # What all scores have besides, and by how much the observed one is another by cells.
         rest = bound.value() - float(column @ table[ALONE.of(predictions.pit)])
-        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, column)
+        return BoundForecasts(predictions, lambda sums: sums @ table + rest, scale, column)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:
         """Return the sum of the scores, each less its mean, over its cluster-robust error.
@@ -359,23 +366,6 @@ class MeanForecastScore(ForecastMeasure):
         apart, own = scores - mean[:, None], weight * (self.scores(predictions) - mean)
         second, third = (weight**k * (apart**k).mean(axis=1) for k in (2, 3))
         return [robust_z(own, (second, third, own))]
-
-
-class BoundScores(BoundMeasure):
-    """A mean score as a function of the scores of the rows, (B, n)."""
-
-    def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
-        super().__init__(forecasts)
-        self.score, self.share = score, forecasts.weights / forecasts.weights.sum()
-        self.observed = score.scores(forecasts)
-        self.scale = float(np.abs(self.observed).mean())
-
-    def drawn(self, redrawn: Floats) -> Floats:
-        return self.score.scores_at(self.predictions, np.ascontiguousarray(redrawn.T)).T
-
-    def values(self, labels: Floats) -> Floats:
-        """Return the mean of each row of scores (B, n)."""
-        return np.asarray(labels @ self.share)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import numpy as np
 from caltest.measures import residual_sums as flips
 from caltest.measures.combined import component
 from caltest.measures.combined.component import Function, Observed, Summing, percent, points
-from caltest.measures.combined.loops import bin_sums, median_distance, residual_sums
+from caltest.measures.combined.loops import bin_sums, median_distance
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.class_sums import residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.logistic import clipped_log_odds
 from caltest.numerics.recursion import exponential_pair_sums

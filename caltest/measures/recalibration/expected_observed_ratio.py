@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 import scipy
@@ -19,9 +19,9 @@ from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
-from caltest.numerics.class_sums import binary_residual_sums
+from caltest.numerics.class_sums import residual_sums
 from caltest.predictions import Measured, MeasuredOptions, Predictions
-from caltest.types import Floats
+from caltest.types import Floats, Labels
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, check_unweighted
 
@@ -50,15 +50,13 @@ class MeanCalibration(MeanScore):
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", *OF_SUMS)
 
-    def statistic(self, units: Units) -> Statistic:
-        sums, total = self._sums(units), units.total
-        given: dict[str, Any] = {"sums": sums, "scale": units.rounding}
-        return Statistic(units=units, value=lambda excess: np.asarray(excess / total), **given)
-
-    def _sums(self, units: Units) -> ScoreSums:
-        """Return the sums of the residuals of rows."""
+    def scores(self, units: Units) -> ScoreSums:
         check_one_dimension(cast("RowUnits", units).predictions, self.title)
-        return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=binary_residual_sums)
+
+        def of_residuals(labels: Labels, event: Floats, weight: Floats) -> Floats:
+            return residual_sums(labels, event, weight[np.newaxis])[:, 0]
+
+        return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=of_residuals)
 
     def row_scores(self, predictions: Predictions) -> RowScores:
         """Return the residuals, which are of either sign."""
@@ -67,10 +65,6 @@ class MeanCalibration(MeanScore):
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
         return event_terms(predictions, self.title)
-
-    def score_table(self, predictions: Predictions) -> Floats:
-        """Return the residual of each label, times the weights."""
-        return self._sums(RowUnits(predictions)).weighted
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 0, the mean residual of calibrated predictions."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -14,10 +13,10 @@ from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.base import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Measured
 from caltest.render import rows_in_words
 from caltest.types import Floats
-from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
+from caltest.units import CellUnits, ScoreSums, Statistic, Units
 
 __all__ = [  # noqa: RUF022
     "BrierScore",
@@ -38,33 +37,8 @@ SKEW = (
 )
 
 
-class ScoreOfUnits(MeanScore):
-    """The mean of a score that is known for any probabilities, of rows or cells."""
-
-    @abstractmethod
-    def scores(self, units: Units) -> ScoreSums:
-        """Return the sums of the score."""
-
-    def score_table(self, predictions: Predictions) -> Floats:
-        return self.scores(RowUnits(predictions)).weighted
-
-    def statistic(self, units: Units) -> Statistic:
-        return self.mean(self.scores(units))
-
-    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
-        """Return the mean of the scores, with other fields of a statistic."""
-        return Statistic(
-            units=sums.units,
-            sums=sums,
-            value=lambda scores: np.asarray(scores / sums.units.total),
-            scale=sums.units.rounding,
-            score_table=lambda: sums.table.T,
-            **described,
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
-class BrierScore(ScoreOfUnits):
+class BrierScore(MeanScore):
     """The Brier score; see `brier_score`."""
 
     key, title, symbol = "brier", "Brier score", "Brier"
@@ -146,7 +120,7 @@ def brier_score(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SphericalScore(ScoreOfUnits):
+class SphericalScore(MeanScore):
     """The spherical score; see `spherical_score`."""
 
     key, title, symbol = "spherical", "spherical score", "spherical score"
@@ -204,7 +178,7 @@ def spherical_score(
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogLoss(ScoreOfUnits):
+class LogLoss(MeanScore):
     """The log loss with its clipping; see `log_loss`."""
 
     eps: float | None = None

@@ -13,7 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import LabelScore, Measure
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.class_sums import binary_brier_sums, binary_residual_sums, deviation_table
+from caltest.numerics.class_sums import binary_brier_sums, deviation_table, residual_sums
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Measured, Predictions
 from caltest.predictions.tables import design_columns
@@ -84,7 +84,7 @@ def deviation_sums(units: Units) -> tuple[ScoreSums, Floats]:
         units,
         deviations,
         terms=lambda u: 0.0 * u.mean,
-        fused=lambda y, p, _: binary_residual_sums(y, p, slope),
+        fused=lambda y, p, _: residual_sums(y, p, slope[np.newaxis])[:, 0],
     )
     return sums, slope
 
