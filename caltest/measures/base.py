@@ -15,15 +15,15 @@ import numpy as np
 from caltest.checks import check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
-from caltest.lenses import Lens, resolve_lens
-from caltest.lenses.base import shown_by
+from caltest.lenses import resolve_lens
+from caltest.lenses.base import Evaluated, shown_by
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import threads
-from caltest.predictions import Measured, ModelData, Predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import MeasuredOptions, check_names, parted
 from caltest.predictions.rows import Rows
 from caltest.sources import Cells, ManyCells
@@ -430,15 +430,14 @@ class Measure(ABC):
         self,
         probs: object,
         labels: object = None,
-        lens: str | Lens = "strong",
-        **rows: Unpack[Measured],
+        **rows: Unpack[Evaluated],
     ) -> float | Floats:
         """Return the value under a lens; an array, one value each, under a family of lenses."""
         function = getattr(sys.modules[self.__module__], self.function_name(), type(self))
-        check_names(rows, Measured, function)
+        check_names(rows, Evaluated, function)
         read, how = parted(rows, MeasuredOptions)
         predictions: Any = ModelData(probs, labels, **read).rows()
-        resolved = resolve_lens(lens)
+        resolved = resolve_lens(how.get("lens", "strong"))
         resolved.claim_of(predictions)
         values = []
         with threads(check_jobs(how.get("n_jobs"))):

@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest.checks import check_flag
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
@@ -28,7 +28,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats, Ints, Order
 
 __all__ = ["DebiasedECE", "debiased_ece"]
@@ -175,13 +175,12 @@ def debiased_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     min_size: int = 10,
     max_bins: int | None = None,
     root: bool = False,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Estimate the squared calibration error in bins with the bias of the plug-in removed.
 
@@ -243,7 +242,7 @@ def debiased_ece(
     measure = DebiasedECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, root=root
     )
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:

@@ -12,7 +12,7 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.binning import (
     Cells,
@@ -33,7 +33,7 @@ from caltest.numerics.bins import power_means, uniform_bins
 from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Measured, Predictions, check_names
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension, check_unweighted
@@ -345,14 +345,13 @@ def ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     min_size: int = 10,
     max_bins: int | None = None,
     distance: Distance = "tv",
     p: float = 1,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the ECE of whole vectors, all classes together; most papers mean `confidence_ece`.
 
@@ -438,7 +437,7 @@ def ece(
     measure = ECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance, p=p
     )
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 def confidence_ece(
@@ -490,8 +489,9 @@ def confidence_ece(
     >>> float(round(ct.measures.confidence_ece(probs, labels), 3))  # (|1 - 0.7| + |0 - 0.6|) / 2
     0.45
     """
+    check_names(rows, Measured, confidence_ece)
     measure = ECE(binning=binning, bins=bins, p=p)
-    return measure.evaluate(probs, labels, "confidence", **rows)
+    return measure.evaluate(probs, labels, lens="confidence", **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -517,13 +517,12 @@ def mce(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     min_size: int = 10,
     max_bins: int | None = None,
     distance: Distance = "tv",
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the MCE of whole vectors, all classes together; most papers mean lens="confidence".
 
@@ -574,7 +573,7 @@ def mce(
     measure = MCE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance
     )
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 BINNINGS = ("uniform", "quantile")
@@ -663,11 +662,10 @@ def classwise_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     p: float = 1,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the classwise expected calibration error, the mean of the ECE of every class.
 
@@ -725,4 +723,4 @@ def classwise_ece(
     0.167
     """
     measure = ClasswiseECE(binning=binning, bins=bins, p=p)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)

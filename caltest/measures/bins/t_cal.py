@@ -10,11 +10,10 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
 from caltest.numerics.loops import njit
-from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, FunctionOfUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension, check_unweighted
@@ -126,12 +125,7 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
 
 
 def t_cal(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    scales: int | None = None,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, scales: int | None = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the statistic of adaptive T-Cal, the largest of standardised debiased errors.
 
@@ -189,7 +183,7 @@ def t_cal(
     >>> float(round(ct.measures.t_cal([0.1, 0.3, 0.7, 0.9], [1, 1, 0, 0], scales=1), 3))
     6.481
     """
-    return TCal(scales=scales).evaluate(probs, labels, lens, **rows)
+    return TCal(scales=scales).evaluate(probs, labels, **rows)
 
 
 @njit()

@@ -14,6 +14,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.forecasts.container import Forecasts, PitCounts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, in_words
 from caltest.measures.combined import component, forecasts
@@ -30,7 +31,7 @@ from caltest.numerics.joint import ROUNDING as TIED
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Measured, Predictions, Rows
+from caltest.predictions import Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
@@ -440,10 +441,9 @@ def combined(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     components: Sequence[Name] | None = None,
     design: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
 
@@ -507,4 +507,4 @@ def combined(
     >>> ct.measures.combined(predictions) > 3
     True
     """
-    return Combined(components=components, design=design).evaluate(probs, labels, lens, **rows)
+    return Combined(components=components, design=design).evaluate(probs, labels, **rows)

@@ -7,10 +7,9 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
-from caltest.predictions import Measured
 from caltest.types import Floats, Ints
 from caltest.units import Norm, Observed, PartialSums, Statistic, Units
 
@@ -55,7 +54,7 @@ class CramerVonMises(Measure):
 
 
 def cramer_von_mises(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Cramer-von Mises calibration error, the mean square of cumulative deviations.
 
@@ -103,7 +102,7 @@ def cramer_von_mises(
     >>> ct.measures.cramer_von_mises([0.25, 0.5, 0.75], [1, 0, 1])  # (.75^2 + .25^2 + .5^2) / 27
     0.03240...
     """
-    return CramerVonMises().evaluate(probs, labels, lens, **rows)
+    return CramerVonMises().evaluate(probs, labels, **rows)
 
 
 @njit()

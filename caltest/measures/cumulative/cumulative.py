@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest.checks import check_flag
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import (
@@ -27,7 +27,7 @@ from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.tails import modulus_sf, range_sf
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Events, Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.sums import Tails
@@ -207,12 +207,7 @@ class KSError(ToleranceTest, PartialSumMeasure):
 
 
 def ks_error(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    scaled: bool = False,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, scaled: bool = False, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Kolmogorov-Smirnov calibration error, the largest cumulative deviation.
 
@@ -267,7 +262,7 @@ def ks_error(
     >>> ct.measures.ks_error([0.25, 0.5, 0.75], [1, 0, 1])  # sums 0.75, 0.25, 0.5 over 3
     0.25
     """
-    return KSError(scaled=scaled).evaluate(probs, labels, lens, **rows)
+    return KSError(scaled=scaled).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,12 +285,7 @@ class KuiperError(PartialSumMeasure):
 
 
 def kuiper_error(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    scaled: bool = False,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, scaled: bool = False, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Kuiper calibration error, the range of the cumulative deviations.
 
@@ -349,7 +339,7 @@ def kuiper_error(
     >>> ct.measures.kuiper_error([0.25, 0.5, 0.75], [1, 0, 0])  # sums 0, 0.75, 0.25, -0.5 over 3
     0.41666...
     """
-    return KuiperError(scaled=scaled).evaluate(probs, labels, lens, **rows)
+    return KuiperError(scaled=scaled).evaluate(probs, labels, **rows)
 
 
 LANES = 8  # independent sums side by side hide the latency of each

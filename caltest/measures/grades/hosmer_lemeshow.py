@@ -11,14 +11,14 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import AnyArray, Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
@@ -321,10 +321,9 @@ def hosmer_lemeshow(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     groups: int = 10,
     reference: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the Hosmer-Lemeshow statistic over groups along the predicted risk.
 
@@ -386,7 +385,7 @@ def hosmer_lemeshow(
     >>> round(ct.measures.hosmer_lemeshow(probs, labels, groups=2), 4)  # .25 / .375 + 1 / .5
     2.6667
     """
-    return HosmerLemeshow(groups=groups, reference=reference).evaluate(probs, labels, lens, **rows)
+    return HosmerLemeshow(groups=groups, reference=reference).evaluate(probs, labels, **rows)
 
 
 def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, int]:
@@ -417,12 +416,7 @@ class PigeonHeyse(GroupedMeasure):
 
 
 def pigeon_heyse(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    groups: int = 10,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, groups: int = 10, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the statistic of Pigeon and Heyse over groups along the predicted risk.
 
@@ -474,7 +468,7 @@ def pigeon_heyse(
     >>> round(ct.measures.pigeon_heyse(probs, labels, groups=2), 4)
     2.6667
     """
-    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, **rows)
+    return PigeonHeyse(groups=groups).evaluate(probs, labels, **rows)
 
 
 # ---- of ordered classes, Fagerland and Hosmer 2013 -----------------------------------------------
@@ -501,12 +495,7 @@ class OrdinalHosmerLemeshow(GroupedMeasure):
 
 
 def ordinal_hosmer_lemeshow(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    groups: int = 10,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, groups: int = 10, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Hosmer-Lemeshow statistic over groups along the ordinal score.
 
@@ -562,4 +551,4 @@ def ordinal_hosmer_lemeshow(
     >>> ct.measures.ordinal_hosmer_lemeshow(probs, [0, 1, 2, 1], groups=2)  # .6667 + .8889
     1.5555...
     """
-    return OrdinalHosmerLemeshow(groups=groups).evaluate(probs, labels, lens, **rows)
+    return OrdinalHosmerLemeshow(groups=groups).evaluate(probs, labels, **rows)

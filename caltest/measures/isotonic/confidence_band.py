@@ -11,14 +11,14 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic import band_loops
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units
@@ -195,10 +195,9 @@ def confidence_band(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     method: str | None = None,
     digits: int | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute -log10 of the smallest level at which the diagonal leaves the confidence band.
 
@@ -249,7 +248,7 @@ def confidence_band(
     >>> ct.measures.confidence_band([0.5] * 10, [1] * 10)  # p = 2 / 2^10
     2.70926...
     """
-    return ConfidenceBand(method=method, digits=digits).evaluate(probs, labels, lens, **rows)
+    return ConfidenceBand(method=method, digits=digits).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,12 +305,11 @@ def confidence_band_curve(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float = 0.95,
     method: str | None = None,
     digits: int | None = None,
     noncrossing: bool = False,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> ConfidenceBandCurve | list[ConfidenceBandCurve]:
     r"""Compute simultaneous confidence limits of P(Y = 1 | p), assumed non-decreasing in p.
 
@@ -374,7 +372,7 @@ def confidence_band_curve(
     checks.check_flag(noncrossing, "noncrossing")
     measure = ConfidenceBand(method=method, digits=digits)
     band = partial(_band, measure=measure, level=level, noncrossing=noncrossing)
-    return by_member(probs, labels, lens, band, confidence_band_curve, rows)
+    return by_member(probs, labels, band, confidence_band_curve, rows)
 
 
 def _band(

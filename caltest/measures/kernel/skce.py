@@ -21,7 +21,7 @@ from caltest.kernels import (
     as_matrix_kernel,
     error_bound,
 )
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.kernel import bounds
@@ -45,7 +45,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import SMALLEST_TAIL, normal_sf, student_sf
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats
@@ -324,11 +324,10 @@ def skce(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     estimator: str = "unbiased",
     block_size: int = 2,
     kernel: Kernel | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
 
@@ -385,7 +384,7 @@ def skce(
     -0.107251...
     """
     measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,12 +398,7 @@ class KCE(KernelMeasure):
 
 
 def kce(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    kernel: Kernel | None = None,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, kernel: Kernel | None = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Estimate the kernel calibration error by the square root of the biased SKCE.
 
@@ -452,7 +446,7 @@ def kce(
     >>> ct.measures.kce([[0.6, 0.4], [0.6, 0.4]], [0, 0], kernel=kernel)  # sqrt(2) x 0.4
     0.565685...
     """
-    return KCE(kernel=kernel).evaluate(probs, labels, lens, **rows)
+    return KCE(kernel=kernel).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -482,12 +476,7 @@ class MMCE(KernelMeasure):
 
 
 def mmce(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "confidence",
-    width: float = WIDTH,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, width: float = WIDTH, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
 
@@ -535,4 +524,5 @@ def mmce(
     >>> ct.measures.mmce([[0.6, 0.4], [0.6, 0.4]], [0, 0])  # right twice with confidence 0.6
     0.4
     """
-    return MMCE(width=width).evaluate(probs, labels, lens, **rows)
+    rows.setdefault("lens", "confidence")
+    return MMCE(width=width).evaluate(probs, labels, **rows)

@@ -12,12 +12,12 @@ import scipy
 
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, invalid, shown
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, outcome_of, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection
-from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 from caltest.units.units import check_unweighted
@@ -89,11 +89,10 @@ def calibration_belt(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     internal: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of the GiViTI calibration belt.
 
@@ -155,7 +154,7 @@ def calibration_belt(
     1.78514...
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,13 +208,12 @@ def calibration_belt_curve(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float | tuple[float, ...] = (0.8, 0.95),
     internal: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
     points: int = 200,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> CalibrationBeltCurve | list[CalibrationBeltCurve]:
     r"""Compute the GiViTI calibration belt, a confidence region of the curve of calibration.
 
@@ -282,7 +280,7 @@ def calibration_belt_curve(
     sorted_levels = check_levels(confidence)
     checks.check_integer(points, "points", 4)
     belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
-    return by_member(probs, labels, lens, belt, calibration_belt_curve, rows)
+    return by_member(probs, labels, belt, calibration_belt_curve, rows)
 
 
 def _belt(

@@ -10,7 +10,7 @@ from typing import ClassVar, Unpack
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure, event_terms
 from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.fits import fitted
@@ -20,7 +20,7 @@ from caltest.measures.recalibration.coefficient_interval import PROFILE, coeffic
 from caltest.measures.recalibration.fits import BOTH, INTERCEPT, INTERCEPT_ALONE, SLOPE
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.event_tails import end_cells, hidden_information
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -164,11 +164,10 @@ def cox(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     tested: str = "both",
     slopes: str = "common",
     reference: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of calibration in a logistic recalibration.
 
@@ -238,7 +237,7 @@ def cox(
     0.1181
     """
     measure = Cox(tested=tested, slopes=slopes, reference=reference)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,12 +283,7 @@ class CalibrationIntercept(OfCoefficient):
 
 
 def calibration_intercept(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    slope: str = "fixed",
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, slope: str = "fixed", **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the calibration intercept of two classes.
 
@@ -346,7 +340,7 @@ def calibration_intercept(
     >>> round(ct.measures.calibration_intercept(p, y, slope="estimated"), 4)
     0.5493
     """
-    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, **rows)
+    return CalibrationIntercept(slope=slope).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,7 +354,7 @@ class CalibrationSlope(OfCoefficient):
 
 
 def calibration_slope(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the calibration slope of two classes.
 
@@ -412,7 +406,7 @@ def calibration_slope(
     >>> round(ct.measures.calibration_slope(p, y), 4)
     0.7925
     """
-    return CalibrationSlope().evaluate(probs, labels, lens, **rows)
+    return CalibrationSlope().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,7 +449,7 @@ class Unreliability(Measure):
 
 
 def unreliability(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the unreliability index U of R's `val.prob`.
 
@@ -502,4 +496,4 @@ def unreliability(
     >>> round(ct.measures.unreliability(p, y), 4)  # (0.1181 - 2) / 8
     -0.2352
     """
-    return Unreliability().evaluate(probs, labels, lens, **rows)
+    return Unreliability().evaluate(probs, labels, **rows)

@@ -13,14 +13,14 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import MeanScore, Measure, event_table, event_terms
 from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import residual_sums
-from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats, Labels
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, check_unweighted
@@ -82,7 +82,7 @@ class MeanCalibration(MeanScore):
 
 
 def mean_calibration(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the mean outcome less the mean prediction of two classes.
 
@@ -128,7 +128,7 @@ def mean_calibration(
     >>> ct.measures.mean_calibration([0.25, 0.5, 0.75], [1, 0, 1])  # 2/3 - 1/2
     0.16666...
     """
-    return MeanCalibration().evaluate(probs, labels, lens, **rows)
+    return MeanCalibration().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ class ExpectedObserved:
 
 
 def expected_observed_ratio(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the ratio of the expected to the observed number of events of two classes.
 
@@ -266,17 +266,16 @@ def expected_observed_ratio(
     >>> ct.measures.expected_observed_ratio([0.25, 0.5, 0.75], [1, 0, 1])  # 1.5 / 2
     0.75
     """
-    return ExpectedObservedRatio().evaluate(probs, labels, lens, **rows)
+    return ExpectedObservedRatio().evaluate(probs, labels, **rows)
 
 
 def expected_observed_interval(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float = 0.95,
     method: str = "clopper-pearson",
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> ExpectedObserved | list[ExpectedObserved]:
     r"""Compute the confidence interval of the ratio of expected to observed events.
 
@@ -334,7 +333,7 @@ def expected_observed_interval(
     level = checks.check_confidence(confidence)
     checks.check_choice(method, METHODS, "method")
     interval = partial(_interval, level=level, method=method)
-    return by_member(probs, labels, lens, interval, expected_observed_interval, rows)
+    return by_member(probs, labels, interval, expected_observed_interval, rows)
 
 
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:

@@ -11,13 +11,14 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
-from caltest.lenses import Confidence, Lens
+from caltest.lenses import Confidence
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats, Labels
 from caltest.units import RowUnits, row_weights
 
@@ -144,7 +145,7 @@ class Overconfidence(MeanOfSome):
 
 
 def overconfidence(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the overconfidence, the mean confidence of the wrong predictions.
 
@@ -186,7 +187,7 @@ def overconfidence(
     >>> ct.measures.overconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # wrong with confidence 0.75
     0.75
     """
-    return Overconfidence().evaluate(probs, labels, lens, **rows)
+    return Overconfidence().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +199,7 @@ class Underconfidence(MeanOfSome):
 
 
 def underconfidence(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the underconfidence, the mean of 1 less the confidence of the right predictions.
 
@@ -240,7 +241,7 @@ def underconfidence(
     >>> ct.measures.underconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # right at 0.5 and 0.875
     0.3125
     """
-    return Underconfidence().evaluate(probs, labels, lens, **rows)
+    return Underconfidence().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +262,7 @@ class ECELowerBound(ConfidenceMeasure):
 
 
 def ece_lower_bound(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute how far over- and underconfidence are from balance, which bounds the ECE from below.
 
@@ -309,7 +310,7 @@ def ece_lower_bound(
     >>> ct.measures.ece_lower_bound([0.75, 0.5, 0.875, 0.875], [0, 0, 1, 1])  # 3/4 - 3/4
     0.0
     """
-    return ECELowerBound().evaluate(probs, labels, lens, **rows)
+    return ECELowerBound().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,7 +328,7 @@ class CorrectnessOdds(ConfidenceMeasure):
 
 
 def correctness_odds(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the odds of a right prediction, the accuracy over the error rate.
 
@@ -370,7 +371,7 @@ def correctness_odds(
     >>> ct.measures.correctness_odds([0.75, 0.5, 0.875], [0, 0, 1])  # two right, one wrong
     2.0
     """
-    return CorrectnessOdds().evaluate(probs, labels, lens, **rows)
+    return CorrectnessOdds().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,7 +394,7 @@ class ConfidenceRatio(ConfidenceMeasure):
 
 
 def confidence_ratio(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the ratio of over- to underconfidence.
 
@@ -437,7 +438,7 @@ def confidence_ratio(
     >>> ct.measures.confidence_ratio([0.75, 0.5, 0.875], [0, 0, 1])  # 0.75 / 0.3125
     2.4
     """
-    return ConfidenceRatio().evaluate(probs, labels, lens, **rows)
+    return ConfidenceRatio().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,7 +453,7 @@ class AverageConfidence(ConfidenceMeasure):
 
 
 def average_confidence(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the average confidence, the mean of the largest probabilities.
 
@@ -494,7 +495,7 @@ def average_confidence(
     >>> ct.measures.average_confidence([0.75, 0.5, 0.875], [0, 0, 1])
     0.7083333333333334
     """
-    return AverageConfidence().evaluate(probs, labels, lens, **rows)
+    return AverageConfidence().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -516,9 +517,7 @@ class Sharpness(Measure):
         return RowStatistic(constant)
 
 
-def sharpness(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
-) -> float | Floats:
+def sharpness(probs: object, labels: object = None, **rows: Unpack[Evaluated]) -> float | Floats:
     r"""Compute the sharpness, the variance of the confidence in units of its largest.
 
     .. math:: \frac{4 m^2}{(m - 1)^2} \cdot \frac{1}{n - 1} \sum_i (c_i - \bar c)^2, \quad
@@ -563,4 +562,4 @@ def sharpness(
     >>> ct.measures.sharpness([[0.5, 0.5], [1.0, 0.0]], [0, 0])  # 16 * 0.125 of two rows
     2.0
     """
-    return Sharpness().evaluate(probs, labels, lens, **rows)
+    return Sharpness().evaluate(probs, labels, **rows)

@@ -10,10 +10,9 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
-from caltest.predictions import Measured
 from caltest.render import rows_in_words
 from caltest.types import Floats
 from caltest.units import CellUnits, ScoreSums, Statistic, Units
@@ -71,9 +70,7 @@ def _error(units: Units) -> float:
     return 2.0 * float((units.sums(cells.events * cells.reach) / units.total).max())
 
 
-def brier_score(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
-) -> float | Floats:
+def brier_score(probs: object, labels: object = None, **rows: Unpack[Evaluated]) -> float | Floats:
     r"""Compute the Brier score, the mean squared Euclidean distance to the one-hot label.
 
     .. math:: \frac{1}{n} \sum_i \lVert p_i - e_{y_i} \rVert^2,
@@ -116,7 +113,7 @@ def brier_score(
     >>> ct.measures.brier_score([0.5, 0.75], [1, 1])  # (1/4 + 1/16) / 2
     0.15625
     """
-    return BrierScore().evaluate(probs, labels, lens, **rows)
+    return BrierScore().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +130,7 @@ class SphericalScore(MeanScore):
 
 
 def spherical_score(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the spherical score, the mean cosine of prediction and one-hot label.
 
@@ -174,7 +171,7 @@ def spherical_score(
     >>> ct.measures.spherical_score([[0.5, 0.25, 0.25]], [0])  # 2 / sqrt(6)
     0.81649...
     """
-    return SphericalScore().evaluate(probs, labels, lens, **rows)
+    return SphericalScore().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,12 +239,7 @@ def _impossible(sums: ScoreSums) -> tuple[str, ...]:
 
 
 def log_loss(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    eps: float | None = None,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, eps: float | None = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the log loss, the mean negative log probability of the observed class.
 
@@ -294,7 +286,7 @@ def log_loss(
     >>> ct.measures.log_loss([0.0], [1], eps=1e-15)
     34.53877...
     """
-    return LogLoss(eps=eps).evaluate(probs, labels, lens, **rows)
+    return LogLoss(eps=eps).evaluate(probs, labels, **rows)
 
 
 # ---- the ranked probability score of ordered classes, Epstein 1969 -------------------------------
@@ -322,7 +314,7 @@ class RankedProbabilityScore(BrierScore):
 
 
 def ranked_probability_score(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the ranked probability score, the sum of the Brier scores of all P(Y <= k).
 
@@ -369,4 +361,4 @@ def ranked_probability_score(
     >>> ct.measures.ranked_probability_score([[0.5, 0.25, 0.25]], [2])  # .5^2 + .75^2
     0.8125
     """
-    return RankedProbabilityScore().evaluate(probs, labels, lens, **rows)
+    return RankedProbabilityScore().evaluate(probs, labels, **rows)

@@ -10,12 +10,12 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import LabelScore, Measure
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums, deviation_table, residual_sums
 from caltest.numerics.sorted_scores import sum_variance
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.predictions.tables import design_columns
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
@@ -137,7 +137,7 @@ def _error(sums: ScoreSums, sd: Floats) -> float:
 
 
 def spiegelhalter_z(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute Spiegelhalter's z, the Brier score standardised by its moments under calibration.
 
@@ -189,7 +189,7 @@ def spiegelhalter_z(
     >>> ct.measures.spiegelhalter_z([0.9, 0.8, 0.2], [1, 0, 0])  # 0.28 / sqrt(0.1728)
     0.67357...
     """
-    return SpiegelhalterZ().evaluate(probs, labels, lens, **rows)
+    return SpiegelhalterZ().evaluate(probs, labels, **rows)
 
 
 def spiegelhalter_score(pd: Floats, defaults: Ints, n: Ints) -> float | None:
@@ -280,10 +280,9 @@ def le_cessie_van_houwelingen(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     internal: bool = False,
     design: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the standardised unweighted sum of squares of labels minus predictions.
 
@@ -341,4 +340,4 @@ def le_cessie_van_houwelingen(
     0.67357...
     """
     measure = LeCessieVanHouwelingen(internal=internal, design=design)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)

@@ -12,11 +12,10 @@ import numpy as np
 
 from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
-from caltest.predictions import Measured
 from caltest.types import Floats
 from caltest.units import CellUnits, Observed, Statistic, Units
 from caltest.units.units import check_unweighted
@@ -155,12 +154,7 @@ class ICI(LoessMeasure):
 
 
 def ici(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the integrated calibration index, the mean distance of a loess from the predictions.
 
@@ -215,7 +209,7 @@ def ici(
     >>> round(ct.measures.ici([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return ICI(span=span).evaluate(probs, labels, lens, **rows)
+    return ICI(span=span).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,12 +221,7 @@ class E50(LoessMeasure):
 
 
 def e50(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the median distance of a loess from the predictions.
 
@@ -275,7 +264,7 @@ def e50(
     >>> round(ct.measures.e50([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E50(span=span).evaluate(probs, labels, lens, **rows)
+    return E50(span=span).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,12 +277,7 @@ class E90(LoessMeasure):
 
 
 def e90(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the 90 % quantile of the distance of a loess from the predictions.
 
@@ -338,7 +322,7 @@ def e90(
     >>> round(ct.measures.e90([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E90(span=span).evaluate(probs, labels, lens, **rows)
+    return E90(span=span).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,12 +335,7 @@ class Emax(LoessMeasure):
 
 
 def emax(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the largest distance of a loess from the predictions.
 
@@ -401,4 +380,4 @@ def emax(
     >>> round(ct.measures.emax([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return Emax(span=span).evaluate(probs, labels, lens, **rows)
+    return Emax(span=span).evaluate(probs, labels, **rows)

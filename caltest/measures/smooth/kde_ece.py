@@ -12,11 +12,10 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
-from caltest.predictions.options import Measured
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
 
@@ -95,9 +94,8 @@ def kde_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     bandwidth: float | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the ECE of a one-dimensional prediction by kernel density estimates.
 
@@ -156,4 +154,4 @@ def kde_ece(
     >>> round(ct.measures.kde_ece(scores, np.tile([1, 1, 0, 1], 250)), 3)
     0.126
     """
-    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, lens, **rows)
+    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, **rows)

@@ -24,11 +24,10 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
-from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
 
@@ -254,10 +253,9 @@ def smooth_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     bandwidth: float | None = None,
     method: str = "grid",
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the smooth ECE, the mean absolute residual after kernel smoothing.
 
@@ -311,7 +309,7 @@ def smooth_ece(
     >>> ct.measures.smooth_ece([0.25, 0.5, 0.75], [0, 0, 0])  # all residuals have one sign
     0.5
     """
-    return SmoothECE(bandwidth=bandwidth, method=method).evaluate(probs, labels, lens, **rows)
+    return SmoothECE(bandwidth=bandwidth, method=method).evaluate(probs, labels, **rows)
 
 
 @njit()
