@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_jobs, warn_caller
+from caltest.checks import check_choice, check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import resolve_lens
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundMeasure", "Measure"]
 
+
+Value = TypeVar("Value")
 
 # What a measure with a statistic has for each form of units that this takes.
 FROM_STATISTIC = {"bind_cells": "cells", "bind_groups": "groups", "residual_statistics": "clusters"}
@@ -110,6 +113,21 @@ def side_of(test: str, alternative: str) -> str:
     return next((kind.sides.get(alternative, "") for kind in kinds), "")
 
 
+def option(default: Value, check: Callable[..., object]) -> Value:
+    """Return an option of a measure, with what `check(value, name)` raises where it is wrong."""
+    return field(default=default, metadata={"check": check})
+
+
+def one_of(choices: Collection[str]) -> Callable[[object, str], object]:
+    """Return the check of an option that is one of some words."""
+    return lambda value, name: check_choice(value, choices, name)
+
+
+def optional(check: Callable[..., object]) -> Callable[[object, str], object]:
+    """Return the check of an option that may be None as well."""
+    return lambda value, name: value is None or check(value, name)
+
+
 class Measure(ABC):
     """A calibration error or score with its options, and what it offers besides its value.
 
@@ -120,6 +138,11 @@ class Measure(ABC):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a dataclass
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if "check" in one.metadata:
+                one.metadata["check"](getattr(self, one.name), one.name)
 
     key: ClassVar[str]
     title: ClassVar[str]

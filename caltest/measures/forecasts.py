@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from caltest.checks import check_choice, check_flag, check_integer
+from caltest.checks import check_flag, check_integer
 from caltest.errors import NotApplicable
 from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
-from caltest.measures.base import ForecastMeasure, declines
+from caltest.measures.base import ForecastMeasure, declines, one_of, option
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to, robust_z
 from caltest.numerics.harmonics import polynomials
@@ -108,9 +108,9 @@ PLAIN: dict[str, object] = {"degree": 4, "serial": False}  # options that one di
 class PitUniformity(ForecastMeasure):
     """A distance with its options; see `pit_uniformity`."""
 
-    distance: str = "ks"
-    degree: int = 4
-    serial: bool = False
+    distance: str = option("ks", one_of(NAMES))
+    degree: int = option(4, check_integer)
+    serial: bool = option(default=False, check=check_flag)
 
     key: ClassVar[str] = "pit-uniformity"
     # Written out: the command line reads these keys off the file.
@@ -123,11 +123,6 @@ class PitUniformity(ForecastMeasure):
         "pit-berkowitz": {"distance": "berkowitz", "degree": PLAIN["degree"]},
     }
     no_interval = "is above 0 for calibrated forecasts too, by an amount that depends on n"
-
-    def __post_init__(self) -> None:
-        check_choice(self.distance, NAMES, "distance")
-        check_integer(self.degree, "degree")
-        check_flag(self.serial, "serial")
 
     @property
     def title(self) -> str:  # type: ignore[override]

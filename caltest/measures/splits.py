@@ -13,7 +13,7 @@ import scipy
 
 from caltest import checks
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option
 from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Outcome, outcome_of
@@ -56,14 +56,11 @@ class SplitMeasure(Measure):
     those that have the same ones in theirs, since an order by label would tell a split of labels.
     """
 
-    splits: int = 10
+    splits: int = option(10, checks.check_integer)
     of_event: ClassVar[bool] = False
     symbol: ClassVar[str] = "e-value"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form",)
     interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
-
-    def __post_init__(self) -> None:
-        checks.check_integer(self.splits, "splits", 1)
 
     def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the e-value, with the p-value that Markov's inequality gives."""

@@ -13,7 +13,7 @@ import numpy as np
 from caltest.checks import check_flag
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
 from caltest.measures.outcome import Outcome
@@ -100,16 +100,12 @@ def _cases_in_bins(
 class DebiasedECE(ToleranceTest, BinErrors):
     """The debiased squared ECE with its bins; see `debiased_ece` for the parameters."""
 
-    root: bool = False  # type: ignore[misc]  # an option here
+    root: bool = option(default=False, check=check_flag)  # type: ignore[misc]  # an option here
 
     key, title = "debiased-ece", "debiased squared calibration error"
     distance: ClassVar[str] = DEBIASED
     # A resample with its repeated rows is not unbiased.
     intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_flag(self.root, "root")
 
     @property
     def symbol(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, one_of, option, optional
 from caltest.measures.binning import (
     Cells,
     check_power,
@@ -60,9 +60,9 @@ class BinErrors(Measure):
     """A power mean over bins of a distance of labels to predictions; see `ece` for the options."""
 
     binning: str = "uniform"
-    bins: int = 15
-    min_size: int = 10
-    max_bins: int | None = None
+    bins: int = option(15, checks.check_integer)
+    min_size: int = option(10, checks.check_integer)
+    max_bins: int | None = option(None, optional(checks.check_integer))
 
     binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
     drawn_as: ClassVar[str] = "reliability"
@@ -71,10 +71,8 @@ class BinErrors(Measure):
     parameters: ClassVar[Mapping[str, object]] = {}  # options printed besides those of the bins
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checks.check_choice(self.binning, self.binnings, "binning")
-        checks.check_integer(self.bins, "bins")
-        checks.check_integer(self.min_size, "min_size")
-        checks.check_optional_integer(self.max_bins, "max_bins")
 
     @property
     @abstractmethod
@@ -175,21 +173,20 @@ def counted(predictions: Predictions) -> Predictions:
     return predictions.without(weight == 0)
 
 
+def check_distance(distance: object, name: str) -> object:
+    """Check a distance: one that has a name here, or a function."""
+    return distance if callable(distance) else checks.check_choice(distance, tuple(NAMES), name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DistanceErrors(BinErrors):
     """A power mean over bins of a distance of the user's choice."""
 
-    distance: Distance = "tv"
+    distance: Distance = option("tv", check_distance)
 
     binnings: ClassVar[tuple[str, ...]] = (*BinErrors.binnings, "sweep")
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
     largest: ClassVar[float] = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not callable(self.distance):
-            checks.check_choice(self.distance, tuple(NAMES), "distance")
-        check_power(self.p)
 
     @property
     def parameters(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -328,7 +325,7 @@ def sweep_sums(labels: Labels, bins: Ints, ends: Ints, event: Floats) -> Floats:
 class ECE(DistanceErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    p: float = 1  # type: ignore[misc]  # an option here
+    p: float = option(1, check_power)  # type: ignore[misc]  # an option here
 
     key, title = "ece", "expected calibration error"
 
@@ -597,9 +594,9 @@ def class_counts(labels: Labels, weight: Floats, codes: Labels, bins: int) -> Fl
 class ClasswiseECE(Measure):
     """The classwise ECE with its bins; see `classwise_ece` for the parameters."""
 
-    binning: str = "uniform"
-    bins: int = 15
-    p: float = 1
+    binning: str = option("uniform", one_of(BINNINGS))
+    bins: int = option(15, checks.check_integer)
+    p: float = option(1, check_power)
 
     key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0
@@ -607,11 +604,6 @@ class ClasswiseECE(Measure):
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.binning, BINNINGS, "binning")
-        checks.check_integer(self.bins, "bins")
-        check_power(self.p)
 
     @property
     def symbol(self) -> str:

@@ -8,10 +8,10 @@ from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest import checks
+from caltest.checks import check_integer
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option, optional
 from caltest.measures.bins.ece import ECE
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints
@@ -35,13 +35,10 @@ LANES = 8  # resamples side by side hide the latency of each
 class TCal(Measure):
     """T-Cal with its scales; see `t_cal`."""
 
-    scales: int | None = None
+    scales: int | None = option(None, optional(check_integer))
 
     key, title, symbol = "t-cal", "T-Cal, adaptive debiased plug-in", "T-Cal"
     drawn_as: ClassVar[str] = "reliability"
-
-    def __post_init__(self) -> None:
-        checks.check_optional_integer(self.scales, "scales")
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 

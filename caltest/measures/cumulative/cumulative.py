@@ -13,7 +13,7 @@ import numpy as np
 from caltest.checks import check_flag
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import (
     Tolerance,
@@ -48,7 +48,7 @@ RECURSION = "the distribution of partial sums of independent events, by recursio
 class PartialSumMeasure(Measure):
     """A functional of the partial sums with a Brownian limit."""
 
-    scaled: bool = False
+    scaled: bool = option(default=False, check=check_flag)
 
     name: ClassVar[str]
     # The value from the largest and the smallest partial sum, 0 among them.
@@ -59,9 +59,6 @@ class PartialSumMeasure(Measure):
     brownian_sf: ClassVar[Callable[..., float]]
     largest: ClassVar[float] = 1.0
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
-
-    def __post_init__(self) -> None:
-        check_flag(self.scaled, "scaled")
 
     @property
     def bounds_mean_gap(self) -> bool:  # type: ignore[override]

@@ -14,7 +14,7 @@ from numpy.polynomial.legendre import leggauss
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.measures.base import Measure, event_table, event_terms
+from caltest.measures.base import Measure, event_table, event_terms, one_of, option
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
@@ -57,10 +57,8 @@ class GradeMeasure(Measure):
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     sides: ClassVar[Mapping[str, str]] = SIDES
 
-    alternative: str = "greater"  # type: ignore[misc]  # an option here, fixed in other measures
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.alternative, ALTERNATIVES, "alternative")
+    # An option here, fixed in other measures.
+    alternative: str = option("greater", one_of(ALTERNATIVES))  # type: ignore[misc]
 
     symbol: ClassVar[str] = "defaults"
     distribution_text: ClassVar[str]  # of the number of defaults under the null, in words
@@ -354,6 +352,10 @@ FEW_FOR_FACTOR = (
 NO_LIMIT = "an infinite grade has no default rate of {rate:g}: the p-value is that of n = {n}"
 
 
+def check_asset_class(value: object, _name: str) -> object:
+    return check_correlation(value, ASSET_CLASSES)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Vasicek(GradeMeasure):
     r"""The number of defaults against its distribution where defaults share a normal factor.
@@ -379,13 +381,9 @@ class Vasicek(GradeMeasure):
     to 330.
     """
 
-    correlation: float | str = "corporate"
+    correlation: float | str = option("corporate", check_asset_class)
 
     key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_correlation(self.correlation, ASSET_CLASSES)
 
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "asymptotic")
 

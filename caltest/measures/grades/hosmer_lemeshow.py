@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
@@ -62,12 +63,8 @@ SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs 
 class GroupedMeasure(Measure):
     """A sum over groups of squared deviations of counts, with a chi^2 limit."""
 
-    groups: int = 10
-    internal: bool = False
-
-    def __post_init__(self) -> None:
-        checks.check_integer(self.groups, "groups", 2)
-        checks.check_flag(self.internal, "internal")
+    groups: int = option(10, partial(checks.check_integer, minimum=2))
+    internal: bool = option(default=False, check=checks.check_flag)
 
     @property
     def nulls(self) -> tuple[str, ...]:

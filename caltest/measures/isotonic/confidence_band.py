@@ -12,7 +12,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses.base import Evaluated, Seen
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, one_of, option, optional
 from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic import band_loops
 from caltest.measures.outcome import Outcome, outcome_of
@@ -40,12 +40,22 @@ BOUNDS = {
 }
 
 
+def check_digits(digits: object, name: str = "digits") -> int | None:
+    """Check a number of decimal digits, or None for the default."""
+    if digits is None:
+        return None
+    value = checks.check_integer(digits, name)
+    if value > MOST_DIGITS:
+        raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceBand(Measure):
     """How far the diagonal is outside of the band; see `confidence_band`."""
 
-    method: str | None = None
-    digits: int | None = None
+    method: str | None = option(None, optional(one_of(METHODS)))
+    digits: int | None = option(None, check_digits)
 
     key, title, symbol = "confidence-band", "honest confidence band", "-log10 p"
     drawn_as: ClassVar[str] = "confidence-band"
@@ -55,9 +65,7 @@ class ConfidenceBand(Measure):
     needs_rows: ClassVar[str] = "its limits are those of all blocks of distinct predictions"
 
     def __post_init__(self) -> None:
-        if self.method is not None:
-            checks.check_choice(self.method, METHODS, "method")
-        check_digits(self.digits)
+        super().__post_init__()
         if self.method in {"standard", "yang-barber"}:
             checks.check_unused(f"with method={self.method!r}", digits=self.digits)
 
@@ -425,13 +433,3 @@ def _above(x: Floats, lower: Floats) -> Intervals:
         else:
             pairs.append((float(start), stop))
     return tuple(pairs)
-
-
-def check_digits(digits: object, name: str = "digits") -> int | None:
-    """Check a number of decimal digits, or None for the default."""
-    if digits is None:
-        return None
-    value = checks.check_integer(digits, name)
-    if value > MOST_DIGITS:
-        raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
-    return value

@@ -14,7 +14,7 @@ from caltest.forecasts.laws.base import Law
 from caltest.forecasts.laws.numbers import Histogram
 from caltest.kernels import Gaussian, ScalarKernel
 from caltest.kernels.fitted import FittedScalar, kernel_between
-from caltest.measures.base import ForecastMeasure, Measure
+from caltest.measures.base import ForecastMeasure, Measure, one_of, option, optional
 from caltest.measures.kernel.pairs import PairMean
 from caltest.numerics.harmonics import harmonics
 from caltest.numerics.loops import blocks, one_blas_thread
@@ -49,23 +49,21 @@ def _outcomes(rows: Forecasts, law: Law) -> tuple[Floats, Law, float]:
 COMPARED = {"pit": _pit, "outcomes": _outcomes}
 
 
+def check_scalar(kernel: object, name: str) -> ScalarKernel:
+    """Check a scalar kernel."""
+    return checks.check_instance(kernel, ScalarKernel, name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ForecastSKCE(ForecastMeasure):
     """The SKCE of forecasts with its estimator and kernels; see `forecast_skce`."""
 
-    estimator: str = "unbiased"
-    kernel: ScalarKernel | None = None
-    compare: str = "pit"
-    width: float | None = None
+    estimator: str = option("unbiased", one_of(("unbiased", "biased")))
+    kernel: ScalarKernel | None = option(None, optional(check_scalar))
+    compare: str = option("pit", one_of(COMPARED))
+    width: float | None = option(None, optional(checks.check_positive))
 
     key, title, symbol = "forecast-skce", "squared kernel calibration error of forecasts", "SKCE"
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.estimator, ("unbiased", "biased"), "estimator")
-        checks.check_choice(self.compare, COMPARED, "compare")
-        checks.check_instance(self.kernel or Gaussian(), ScalarKernel, "kernel")
-        if self.width is not None:
-            checks.check_positive(self.width, "width")
 
     def bind(self, predictions: Forecasts) -> ForecastPairs:
         return ForecastPairs(predictions, self)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
 
-from caltest import checks
+from caltest.checks import check_integer, check_positive
 from caltest.errors import NotApplicable
 from caltest.kernels import (
     Exponential,
@@ -22,7 +23,7 @@ from caltest.kernels import (
     error_bound,
 )
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, one_of, option
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.kernel import bounds
 from caltest.measures.kernel.pairs import (
@@ -78,6 +79,7 @@ class KernelMeasure(Measure):
     kernel: Kernel | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         as_matrix_kernel(self.kernel)
 
     @property
@@ -191,8 +193,8 @@ class KernelMeasure(Measure):
 class SKCE(ToleranceTest, KernelMeasure):
     """The SKCE with its estimator and kernel; see `skce` for the parameters."""
 
-    estimator: str = "unbiased"
-    block_size: int = 2
+    estimator: str = option("unbiased", one_of(ESTIMATORS))
+    block_size: int = option(2, partial(check_integer, minimum=2))
     kernel: Kernel | None = None
 
     key, title, symbol = "skce", "squared kernel calibration error", "SKCE"
@@ -202,11 +204,6 @@ class SKCE(ToleranceTest, KernelMeasure):
         "skce-block": {"estimator": "block"},
     }
     own_intervals: ClassVar[Mapping[str, str]] = {**bounds.PAIRS, **bounds.BLOCKS}
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.estimator, ESTIMATORS, "estimator")
-        checks.check_integer(self.block_size, "block_size", minimum=2)
-        super().__post_init__()
 
     @property
     def description(self) -> str:
@@ -453,14 +450,11 @@ def kce(
 class MMCE(KernelMeasure):
     """The MMCE with the width of its kernel; see `mmce` for the parameters."""
 
-    width: float = WIDTH
+    width: float = option(WIDTH, check_positive)
 
     key, title, symbol = "mmce", "maximum mean calibration error", "MMCE"
     largest: ClassVar[float] = 1.0
     rooted: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checks.check_positive(self.width, "width")
 
     @property
     def witness_kernel(self) -> MatrixKernel:

@@ -11,7 +11,7 @@ from typing import ClassVar, Unpack
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, event_terms
+from caltest.measures.base import Measure, event_terms, one_of, option
 from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.fits import fitted
 from caltest.measures.outcome import Ends, Outcome, RowTerms
@@ -87,8 +87,8 @@ class OfCoefficient(Measure):
 class Cox(OfCoefficient):
     """The likelihood ratio with the hypothesis that it tests; see `cox`."""
 
-    tested: str = "both"
-    slopes: str = "common"
+    tested: str = option("both", one_of(fits.HYPOTHESES))
+    slopes: str = option("common", one_of(fits.SLOPES))
     reference: object = None
 
     key, title, symbol = "cox", "logistic recalibration (Cox)", "LR"
@@ -102,8 +102,7 @@ class Cox(OfCoefficient):
     is_one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        checks.check_choice(self.tested, fits.HYPOTHESES, "tested")
-        checks.check_choice(self.slopes, fits.SLOPES, "slopes")
+        super().__post_init__()
         if self.slopes != "reference":
             checks.check_unused("without slopes='reference'", reference=self.reference)
 
@@ -244,14 +243,11 @@ def cox(
 class CalibrationIntercept(OfCoefficient):
     """The calibration intercept with its slope; see `calibration_intercept`."""
 
-    slope: str = "fixed"
+    slope: str = option("fixed", one_of(("fixed", "estimated")))
 
     key, title = "calibration-intercept", "calibration intercept"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.slope, ("fixed", "estimated"), "slope")
 
     @property
     def symbol(self) -> str:

@@ -9,9 +9,9 @@ from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest import checks
+from caltest.checks import check_level
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import MeanScore
+from caltest.measures.base import MeanScore, option, optional
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
 from caltest.render import rows_in_words
 from caltest.types import Floats
@@ -178,14 +178,10 @@ def spherical_score(
 class LogLoss(MeanScore):
     """The log loss with its clipping; see `log_loss`."""
 
-    eps: float | None = None
+    eps: float | None = option(None, optional(check_level))
 
     key, title, symbol = "log-loss", "log loss", "log loss"
     is_proper_score: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if self.eps is not None:
-            checks.check_level(self.eps, "eps")
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, math.inf

@@ -13,7 +13,7 @@ import numpy as np
 from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.types import Floats
@@ -34,19 +34,24 @@ EXTREME = (
 SMALLEST = 1e-50  # a range whose square and inverse are ordinary numbers
 
 
+def check_fraction(value: object, name: str) -> float:
+    """Check a share of the rows, in (0, 1]."""
+    share = check_positive(value, name)
+    if share > 1:
+        raise invalid(f"{name} must be at most 1", shown(value), "pass a share, such as 2/3")
+    return share
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoessMeasure(Measure):
     """A functional of the absolute errors |loess(p_i) - p_i|."""
 
-    span: float = SPAN
+    span: float = option(SPAN, check_fraction)
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     functional: ClassVar[Callable[[Loess, Floats], Floats]]  # of the deviations at the knots
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
-
-    def __post_init__(self) -> None:
-        check_fraction(self.span, "span")
 
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.symbol}")
@@ -133,14 +138,6 @@ class Loess(Fit):
     def _moments(self, observed: Observed) -> Floats:
         moments = lowess.cell_moments(self._x, observed, self._frames)
         return np.asarray(moments.reshape(len(observed), -1))
-
-
-def check_fraction(value: object, name: str) -> float:
-    """Check a share of the rows, in (0, 1]."""
-    share = check_positive(value, name)
-    if share > 1:
-        raise invalid(f"{name} must be at most 1", shown(value), "pass a share, such as 2/3")
-    return share
 
 
 @dataclass(frozen=True, kw_only=True)

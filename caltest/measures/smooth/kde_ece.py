@@ -10,10 +10,10 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
-from caltest import checks
+from caltest.checks import check_positive
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, option, optional
 from caltest.measures.fits import fitted
 from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
 from caltest.types import Floats, Labels
@@ -32,7 +32,7 @@ SUPPORT = 3.0  # half the width of the triweight kernel, in standard deviations
 class KDEECE(Measure):
     """The KDE-ECE with its bandwidth; see `kde_ece` for the parameters."""
 
-    bandwidth: float | None = None
+    bandwidth: float | None = option(None, optional(check_positive))
 
     key, title, symbol = "kde-ece", "ECE by kernel density estimates", "KDE-ECE"
     largest: ClassVar[float] = 1.0
@@ -40,10 +40,6 @@ class KDEECE(Measure):
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     forms: ClassVar[tuple[str, ...]] = ("rows",)
-
-    def __post_init__(self) -> None:
-        if self.bandwidth is not None:
-            checks.check_positive(self.bandwidth, "bandwidth")
 
     def statistic(self, units: Units) -> Statistic:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:

@@ -22,10 +22,10 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 import scipy
 
-from caltest import checks
+from caltest.checks import check_positive
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure
+from caltest.measures.base import Measure, one_of, option, optional
 from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints, Labels
@@ -52,19 +52,14 @@ BLOCK = 512  # points whose rotations stay in the L1 cache
 class SmoothECE(Measure):
     """The smooth ECE with its bandwidth and method; see `smooth_ece` for the parameters."""
 
-    bandwidth: float | None = None
-    method: str = "grid"
+    bandwidth: float | None = option(None, optional(check_positive))
+    method: str = option("grid", one_of(METHODS))
 
     key, title, symbol = "smooth-ece", "smooth ECE", "smECE"
     largest: ClassVar[float] = 1.0
     drawn_as: ClassVar[str] = "reliability"
     bounds_mean_gap: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.method, METHODS, "method")
-        if self.bandwidth is not None:
-            checks.check_positive(self.bandwidth, "bandwidth")
 
     @property
     def needs_rows(self) -> str:
