@@ -10,7 +10,7 @@ import scipy
 
 from caltest.errors import NotApplicable
 from caltest.intervals import base
-from caltest.intervals.mean import upper_limit
+from caltest.intervals.mean import scored_rows, upper_limit
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws
@@ -41,10 +41,10 @@ def of_rows(measure: Measure, predictions: Predictions) -> Callable[[SmallInts],
 
 def row_function(measure: Measure, predictions: Predictions) -> Callable[[SmallInts], float]:
     """Return the same, by the scores of rows where it is a mean of these."""
-    scores = measure.row_scores(predictions)
-    if scores is None:
+    if measure.least_score is None:
         return of_rows(measure, predictions)
-    weighted, weight = scores.weighted, np.array(scores.weight)
+    scores = scored_rows(measure, predictions)
+    weighted, weight = scores.weighted, scores.weight
 
     def mean(rows: SmallInts) -> float:
         times = times_drawn(rows, weight.size)
@@ -60,8 +60,8 @@ def values_without(
 
     See `rows_without`.
     """
-    scores = measure.row_scores(predictions)
-    if groups is None and scores is not None:
+    if groups is None and measure.least_score is not None:
+        scores = scored_rows(measure, predictions)
         weighted, weight = scores.weighted, scores.weight
         return np.asarray((weighted.sum() - weighted) / (weight.sum() - weight))
     function = row_function(measure, predictions)

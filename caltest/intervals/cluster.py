@@ -49,8 +49,7 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
     if is_error(measure):
         noise = _noise(measure, predictions, level, draws)
         low, high = max(min(low, estimate - noise), 0.0), upper_end(measure, estimate, reach)
-    scores = measure.row_scores(predictions)
-    low = low if scores is None else max(low, scores.least)
+    low = low if measure.least_score is None else max(low, measure.least_score)
     words = LIMITS.format(words=clusters.words())
     return Ends(low, high, estimate, words, clusters.notes())
 

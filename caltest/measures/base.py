@@ -20,7 +20,7 @@ from caltest.lenses import resolve_lens
 from caltest.lenses.base import Evaluated, shown_by
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
-from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
+from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import threads
@@ -161,6 +161,7 @@ class Measure(ABC):
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
     is_squared: ClassVar[bool] = False  # the error of a deviation, whose root is steadier
+    least_score: ClassVar[float | None] = None  # of a row, where it is the mean of their scores
     bounds_mean_gap: ClassVar[bool] = False  # never below the mean gap of two classes (Jensen)
 
     @property
@@ -398,10 +399,6 @@ class Measure(ABC):
 
         return Gaps(mass.size, vector, lambda v: float(norm.of(v[np.newaxis])[0]), norm.power)
 
-    def row_scores(self, predictions: Predictions) -> RowScores | None:
-        """Return the scores of which this measure is the mean; None for other measures."""
-        return None
-
     # The score (n, m) of each label of predictions, times the weights, for "unseen-events".
     score_table: ClassVar[Callable[[Any, Predictions], Floats]] = declining("score_table")
 
@@ -517,6 +514,7 @@ class LabelScore(Measure):
 class MeanScore(LabelScore):
     """The mean over rows of a score that is known for any probabilities, of rows or cells."""
 
+    least_score: ClassVar[float | None] = 0.0
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "saddlepoint")
     intervals: ClassVar[tuple[str, ...]] = ("unseen-events", "studentized", "bca")
 
@@ -540,12 +538,6 @@ class MeanScore(LabelScore):
             score_table=lambda: sums.table.T,
             **described,
         )
-
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        """Return the scores of the observed labels."""
-        table = self.score_table(predictions)
-        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
-        return RowScores(own, row_weights(predictions))
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return the mean score of labels drawn from the predictions."""

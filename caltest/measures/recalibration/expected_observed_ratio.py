@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Unpack, cast
 
@@ -17,7 +17,7 @@ from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import MeanScore, Measure, event_table, event_terms
 from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
-from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
+from caltest.measures.outcome import Ends, Outcome, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import residual_sums
 from caltest.predictions import Predictions
@@ -46,6 +46,7 @@ class MeanCalibration(MeanScore):
     """The difference of means; see `mean_calibration`."""
 
     key, title, symbol = "mean-calibration", "calibration in the large", "mean(y) - mean(p)"
+    least_score: ClassVar[float | None] = -math.inf  # residuals are of either sign
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", *OF_SUMS)
@@ -57,10 +58,6 @@ class MeanCalibration(MeanScore):
             return residual_sums(labels, event, weight[np.newaxis])[:, 0]
 
         return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=of_residuals)
-
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        """Return the residuals, which are of either sign."""
-        return replace(super().row_scores(predictions), least=-math.inf)
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
