@@ -531,7 +531,6 @@ class MeanScore(LabelScore):
     def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
         """Return the mean of the scores, with other fields of a statistic."""
         return Statistic(
-            units=sums.units,
             sums=sums,
             value=lambda scores: np.asarray(scores / sums.units.total),
             scale=sums.units.rounding,

@@ -67,7 +67,7 @@ class Fit(UnitSums):
     def statistic(self, **described: Any) -> Statistic:
         """Return the value as a statistic, with other fields of it."""
         given: dict[str, Any] = {name: getattr(self, name) for name in DESCRIBED}
-        return Statistic(units=self.units, sums=self, value=np.asarray, **(given | described))
+        return Statistic(sums=self, **(given | described))
 
 
 def fitted(units: Units, values: Callable[[Observed], Floats], **described: Any) -> Statistic:
@@ -78,7 +78,7 @@ def fitted(units: Units, values: Callable[[Observed], Floats], **described: Any)
     sums = FunctionOfUnits(units, lambda observed: values(observed)[:, np.newaxis])
     scale = float(np.max(units.rounding)) * max(1.0, units.heaviest)
     given: dict[str, Any] = {"scale": scale, **described}
-    return Statistic(units=units, sums=sums, value=np.asarray, **given)
+    return Statistic(sums=sums, **given)
 
 
 class ReadOnly:

@@ -128,7 +128,6 @@ class BinErrors(Measure):
         bins, classes = mean.mean.shape
         occupied = {"occupied bins": bins} if classes > 2 else {}
         return Statistic(
-            units=sums.units,
             sums=sums,
             value=mean.errors,
             scale=units.rounding,

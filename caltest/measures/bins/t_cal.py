@@ -113,7 +113,6 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
     # T_b is a difference of sums of squares in the units of its deviation.
     events = max(1.0, float(variance.sum()))
     return Statistic(
-        units=units,
         sums=FunctionOfUnits(units, lambda y: dyadic_sums(y, rows, bins, part, scales)),
         value=lambda sums: (sums / deviation).max(axis=1, keepdims=True),
         scale=units.rounding * events / float(deviation.min()),

@@ -44,7 +44,6 @@ class CramerVonMises(Measure):
             return np.asarray(sums.all(residuals) / upto[:, -1:] * np.sqrt(share))
 
         return Statistic(
-            units=units,
             sums=sums,
             value=lambda squares: np.asarray(squares / total**3),
             scale=units.rounding * np.sqrt(units.variance) / total,

@@ -80,7 +80,6 @@ class PartialSumMeasure(Measure):
             return float((wider / unit).max())
 
         return Statistic(
-            units=units,
             sums=sums,
             value=lambda extremes: np.asarray(self.functional(*extremes) / unit),
             scale=units.rounding * units.total / unit,

@@ -82,9 +82,7 @@ class GradeMeasure(Measure):
         total = units.total[0]
         pd = float(units.mean @ units.scale / total)
         return Statistic(
-            units=units,
             sums=ScoreSums(units, event_table),
-            value=np.asarray,
             scale=units.rounding,
             estimate=lambda defaults: defaults / total,
             parameters={"PD": pd, "alternative": self.alternative},

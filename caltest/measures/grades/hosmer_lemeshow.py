@@ -94,7 +94,6 @@ class GroupedMeasure(Measure):
         found = self.risk_groups(units)
         few = f"ties and few rows leave {found.count} of {self.groups} groups"
         return Statistic(
-            units=found.units,
             sums=found,
             value=found.chi2,
             scale=found.units.rounding,

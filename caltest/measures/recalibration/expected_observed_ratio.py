@@ -162,7 +162,6 @@ class ExpectedObservedRatio(Measure):
         value = "infinite" if expected else "taken as 1, since none was expected"
         never = (f"no event was observed: E/O is {value}",)
         return Statistic(
-            units=units,
             sums=sums,
             value=ratio,
             scale=units.rounding,

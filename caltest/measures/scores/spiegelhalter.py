@@ -105,7 +105,6 @@ def standardised(
         sd > 0, 10.0 * np.maximum(1.0, units.heaviest / np.where(sd > 0, sd, 1.0)), 1.0
     )
     return Statistic(
-        units=units,
         sums=sums,
         value=z,
         scale=units.rounding * rounding,
