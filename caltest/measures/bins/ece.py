@@ -102,7 +102,8 @@ class BinErrors(Measure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        return BinMean(mass, squares, mean, self.distance, float(self.p), first, self.root)
+        given = mass, squares, mean, self.distance, float(self.p), first
+        return BinMean(*given, is_root=self.root)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +32,13 @@ UNITS = {**NORMS, "sqeuclidean": 1.0, DEBIASED: 1.0}
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
 
-@dataclass(frozen=True, eq=False)
 class BinMean:
     """The power mean over bins of the distance of mean labels to mean predictions.
 
     The S bins make T tables, one after the other, such as one for each class or group, each of
     which has an error. A bin may be empty.
 
-    Attributes
+    Parameters
     ----------
     mass, squares : (S,) array
         The sums of weights and of squared weights in the bins.
@@ -54,59 +52,49 @@ class BinMean:
         The first bin of each table.
     is_root : bool
         Whether the root of the mean is the error; a negative one counts as 0.
+
+    Attributes
+    ----------
+    is_norm, is_debiased : bool
+        Whether the error is a norm of sums of residuals, and whether its bias is taken away.
+    unit : float
+        What sums over the classes of (squared) residuals are multiplied by.
+    size : (S,) array
+        The mass of each bin, 1 where it is empty.
+    share : (S,) array
+        The share of each bin in the mean. A bin with one row tells nothing of the variance of its
+        labels: it has no share in the debiased mean.
+    correction : (S,) array
+        What the mean of y (1 - y) of each bin is multiplied by, its bias.
     """
 
-    mass: Floats
-    squares: Floats
-    mean: Floats
-    distance: Distance
-    power: float
-    first: Ints
-    is_root: bool = False
-
-    @property
-    def is_norm(self) -> bool:
-        """Whether the error is a norm of sums of residuals."""
-        return self.distance in NORMS
-
-    @cached_property
-    def unit(self) -> float:
-        """What sums over the classes of (squared) residuals are multiplied by."""
-        both = 2.0 if self.mean.shape[1] == 1 and self.distance != DEBIASED else 1.0
-        return both * UNITS[str(self.distance)]
-
-    @cached_property
-    def size(self) -> Floats:
-        """The mass of each bin, 1 where it is empty."""
-        return np.where(self.mass > 0.0, self.mass, 1.0)
-
-    @cached_property
-    def share(self) -> Floats:
-        """The share of each bin in the mean.
-
-        A bin with one row tells nothing of the variance of its labels: it has no share in the
-        debiased mean.
-        """
-        total = np.add.reduceat(self.mass, self.first)
-        share = self.mass / np.repeat(total, np.diff(self.first, append=self.mass.size))
-        return np.where(self._variance < 1.0, share, 0.0) if self.distance == DEBIASED else share
-
-    @cached_property
-    def _variance(self) -> Floats:
-        """The sum of the squared weights over the square of their sum, s; 0 if none is corrected.
-
-        It is 1/n for equal weights. With s the variance of the mean label of a bin in units of that
-        of a label, s / (1 - s) times the mean of y (1 - y) is unbiased where there are two rows.
-        """
-        if self.distance != DEBIASED:
-            return np.zeros_like(self.mass)
-        s = self.squares / np.square(self.size)
-        return np.where(s > 1.0 - 1e-9, 1.0, s)
-
-    @cached_property
-    def correction(self) -> Floats:
-        """What the mean of y (1 - y) of each bin is multiplied by, its bias."""
-        return self._variance / np.where(self._variance < 1.0, 1.0 - self._variance, 1.0)
+    def __init__(
+        self,
+        mass: Floats,
+        squares: Floats,
+        mean: Floats,
+        distance: Distance,
+        power: float,
+        first: Ints,
+        *,
+        is_root: bool = False,
+    ) -> None:
+        self.mass, self.mean, self.distance = mass, mean, distance
+        self.power, self.first, self.is_root = power, first, is_root
+        self.is_norm, self.is_debiased = distance in NORMS, distance == DEBIASED
+        both = 2.0 if mean.shape[1] == 1 and not self.is_debiased else 1.0
+        self.unit = both * UNITS.get(str(distance), 1.0)
+        self.size = np.where(mass > 0.0, mass, 1.0)
+        total = np.add.reduceat(mass, first)
+        self.share = mass / np.repeat(total, np.diff(first, append=mass.size))
+        self.correction = np.zeros_like(mass)
+        if self.is_debiased:
+            # The variance of the mean label in units of that of a label, 1/n for equal weights:
+            # s / (1 - s) times the mean of y (1 - y) is unbiased where there are two rows.
+            s = squares / np.square(self.size)
+            has_two = s <= 1.0 - 1e-9
+            self.share = np.where(has_two, self.share, 0.0)
+            self.correction = np.where(has_two, s, 1.0) / np.where(has_two, 1.0 - s, 1.0)
 
     def lengths(self, gaps: Floats) -> Floats:
         """Return the distances (...) that mean residuals (..., c) stand for."""
@@ -117,7 +105,7 @@ class BinMean:
         """Return the distances (B, S) for weighted numbers of the event of each bin."""
         y = counts / self.size
         distances = self.lengths((y - self.mean[:, 0])[..., None])
-        if self.distance == DEBIASED:
+        if self.is_debiased:
             distances -= self.correction * y * (1.0 - y)
         return distances
 
@@ -233,11 +221,10 @@ class BinnedRows(RowUnits):
         """Where each bin starts, and where the last one ends."""
         return self._sorting[1]
 
-    @cached_property
+    @property
     def weight(self) -> Floats | None:
         """The sample weights in the order of the bins."""
-        weight = self.predictions.sample_weight
-        return None if weight is None else self.in_order(weight)
+        return self.scale if self.is_weighted else None
 
     def count(self, observed: Observed) -> Floats:
         """Return the weighted number of events (B, bins) for labels (B, U)."""
@@ -335,7 +322,7 @@ class Bins(UnitSums):
         none = of.lengths(of.mean) - of.correction
         given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
         lengths = loops.class_lengths(observed, *given, is_square=not of.is_norm)
-        return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
+        return lengths if of.is_debiased else np.maximum(lengths, 0.0)  # rounding
 
     def observed(self) -> Any:
         if self.units.by_event:
