@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, fields
+from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_choice, check_jobs, warn_caller
+from caltest.checks import check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import resolve_lens
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundMeasure", "Measure"]
 
-
-Value = TypeVar("Value")
 
 # What a measure with a statistic has for each form of units that this takes.
 FROM_STATISTIC = {"bind_cells": "cells", "bind_groups": "groups", "residual_statistics": "clusters"}
@@ -111,21 +109,6 @@ def side_of(test: str, alternative: str) -> str:
     """Return what a test looks for, where it looks for one direction of an error only."""
     kinds = (kind for kind in REGISTRY.values() if test in kind.declared_tests())
     return next((kind.sides.get(alternative, "") for kind in kinds), "")
-
-
-def option(default: Value, check: Callable[..., object]) -> Value:
-    """Return an option of a measure, with what `check(value, name)` raises where it is wrong."""
-    return field(default=default, metadata={"check": check})
-
-
-def one_of(choices: Collection[str]) -> Callable[[object, str], object]:
-    """Return the check of an option that is one of some words."""
-    return lambda value, name: check_choice(value, choices, name)
-
-
-def optional(check: Callable[..., object]) -> Callable[[object, str], object]:
-    """Return the check of an option that may be None as well."""
-    return lambda value, name: value is None or check(value, name)
 
 
 class Measure(ABC):

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from caltest.checks import check_flag, check_integer
+from caltest.checks import check_flag, check_integer, one_of, option
 from caltest.errors import NotApplicable
 from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
-from caltest.measures.base import ForecastMeasure, declines, one_of, option
+from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to, robust_z
 from caltest.numerics.harmonics import polynomials

@@ -43,7 +43,8 @@ class UnitStatistic(BoundMeasure):
         self.degenerate = statistic.degenerate
 
     def values(self, labels: Observed) -> Floats:
-        return self.statistic.values(labels)[:, 0]
+        found = self.statistic
+        return found.value(found.sums.redrawn(labels))[:, 0]
 
     def comparable(self, values: Floats) -> Floats:
         return self.statistic.comparable(values)
@@ -56,7 +57,7 @@ class RowStatistic(UnitStatistic):
     """A statistic of rows as a function of their labels."""
 
     def __init__(self, statistic: Statistic) -> None:
-        self.units = cast("RowUnits", statistic.units)
+        self.units = cast("RowUnits", statistic.sums.units)
         super().__init__(statistic, self.units.predictions)
 
     @cached_property

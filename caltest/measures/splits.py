@@ -13,7 +13,7 @@ import scipy
 
 from caltest import checks
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, option
+from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Outcome, outcome_of
@@ -56,7 +56,7 @@ class SplitMeasure(Measure):
     those that have the same ones in theirs, since an order by label would tell a split of labels.
     """
 
-    splits: int = option(10, checks.check_integer)
+    splits: int = checks.option(10, checks.check_integer)
     of_event: ClassVar[bool] = False
     symbol: ClassVar[str] = "e-value"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form",)

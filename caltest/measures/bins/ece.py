@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, one_of, option, optional
+from caltest.measures.base import Measure
 from caltest.measures.binning import (
     Cells,
     check_power,
@@ -40,6 +40,7 @@ from caltest.units.units import SortedRowUnits, check_one_dimension, check_unwei
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
 
+BINNINGS = ("uniform", "quantile", "median-variance")
 NAMES = {
     "tv": "total variation",
     "cityblock": "city-block distance",
@@ -59,20 +60,15 @@ WORST = (
 class BinErrors(Measure):
     """A power mean over bins of a distance of labels to predictions; see `ece` for the options."""
 
-    binning: str = "uniform"
-    bins: int = option(15, checks.check_integer)
-    min_size: int = option(10, checks.check_integer)
-    max_bins: int | None = option(None, optional(checks.check_integer))
+    binning: str = checks.option("uniform", checks.one_of(BINNINGS))
+    bins: int = checks.option(15, checks.check_integer)
+    min_size: int = checks.option(10, checks.check_integer)
+    max_bins: int | None = checks.option(None, checks.optional(checks.check_integer))
 
-    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
     drawn_as: ClassVar[str] = "reliability"
     p: ClassVar[float] = 1.0  # the power of the mean over bins
     root: ClassVar[bool] = False  # whether the error is the root of the mean
     parameters: ClassVar[Mapping[str, object]] = {}  # options printed besides those of the bins
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.check_choice(self.binning, self.binnings, "binning")
 
     @property
     @abstractmethod
@@ -182,9 +178,9 @@ def check_distance(distance: object, name: str) -> object:
 class DistanceErrors(BinErrors):
     """A power mean over bins of a distance of the user's choice."""
 
-    distance: Distance = option("tv", check_distance)
+    binning: str = checks.option("uniform", checks.one_of((*BINNINGS, "sweep")))
+    distance: Distance = checks.option("tv", check_distance)
 
-    binnings: ClassVar[tuple[str, ...]] = (*BinErrors.binnings, "sweep")
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
     largest: ClassVar[float] = 1.0
 
@@ -325,7 +321,7 @@ def sweep_sums(labels: Labels, bins: Ints, ends: Ints, event: Floats) -> Floats:
 class ECE(DistanceErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    p: float = option(1, check_power)  # type: ignore[misc]  # an option here
+    p: float = checks.option(1, check_power)  # type: ignore[misc]  # an option here
 
     key, title = "ece", "expected calibration error"
 
@@ -573,9 +569,6 @@ def mce(
     return measure.evaluate(probs, labels, **rows)
 
 
-BINNINGS = ("uniform", "quantile")
-
-
 @njit()
 def class_counts(labels: Labels, weight: Floats, codes: Labels, bins: int) -> Floats:
     """Return the weighted labels in each class and bin for each row of `labels`, (B, m, bins).
@@ -594,9 +587,9 @@ def class_counts(labels: Labels, weight: Floats, codes: Labels, bins: int) -> Fl
 class ClasswiseECE(Measure):
     """The classwise ECE with its bins; see `classwise_ece` for the parameters."""
 
-    binning: str = option("uniform", one_of(BINNINGS))
-    bins: int = option(15, checks.check_integer)
-    p: float = option(1, check_power)
+    binning: str = checks.option("uniform", checks.one_of(BINNINGS[:2]))
+    bins: int = checks.option(15, checks.check_integer)
+    p: float = checks.option(1, check_power)
 
     key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0

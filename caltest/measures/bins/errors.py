@@ -221,7 +221,7 @@ class BinnedRows(RowUnits):
         """Where each bin starts, and where the last one ends."""
         return self._sorting[1]
 
-    @property
+    @cached_property
     def weight(self) -> Floats | None:
         """The sample weights in the order of the bins."""
         return self.scale if self.is_weighted else None

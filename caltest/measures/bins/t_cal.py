@@ -8,10 +8,10 @@ from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_integer
+from caltest.checks import check_integer, option, optional
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, option, optional
+from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints

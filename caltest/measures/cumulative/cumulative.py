@@ -10,10 +10,10 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.checks import check_flag
+from caltest.checks import check_flag, option
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, option
+from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import (
     Tolerance,

@@ -14,7 +14,7 @@ from numpy.polynomial.legendre import leggauss
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.measures.base import Measure, event_table, event_terms, one_of, option
+from caltest.measures.base import Measure, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
@@ -58,7 +58,7 @@ class GradeMeasure(Measure):
     sides: ClassVar[Mapping[str, str]] = SIDES
 
     # An option here, fixed in other measures.
-    alternative: str = option("greater", one_of(ALTERNATIVES))  # type: ignore[misc]
+    alternative: str = checks.option("greater", checks.one_of(ALTERNATIVES))  # type: ignore[misc]
 
     symbol: ClassVar[str] = "defaults"
     distribution_text: ClassVar[str]  # of the number of defaults under the null, in words
@@ -379,7 +379,7 @@ class Vasicek(GradeMeasure):
     to 330.
     """
 
-    correlation: float | str = option("corporate", check_asset_class)
+    correlation: float | str = checks.option("corporate", check_asset_class)
 
     key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
 

@@ -13,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, option
+from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
@@ -63,8 +63,8 @@ SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs 
 class GroupedMeasure(Measure):
     """A sum over groups of squared deviations of counts, with a chi^2 limit."""
 
-    groups: int = option(10, partial(checks.check_integer, minimum=2))
-    internal: bool = option(default=False, check=checks.check_flag)
+    groups: int = checks.option(10, partial(checks.check_integer, minimum=2))
+    internal: bool = checks.option(default=False, check=checks.check_flag)
 
     @property
     def nulls(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses.base import Evaluated, Seen
-from caltest.measures.base import Measure, one_of, option, optional
+from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic import band_loops
 from caltest.measures.outcome import Outcome, outcome_of
@@ -54,8 +54,8 @@ def check_digits(digits: object, name: str = "digits") -> int | None:
 class ConfidenceBand(Measure):
     """How far the diagonal is outside of the band; see `confidence_band`."""
 
-    method: str | None = option(None, optional(one_of(METHODS)))
-    digits: int | None = option(None, check_digits)
+    method: str | None = checks.option(None, checks.optional(checks.one_of(METHODS)))
+    digits: int | None = checks.option(None, check_digits)
 
     key, title, symbol = "confidence-band", "honest confidence band", "-log10 p"
     drawn_as: ClassVar[str] = "confidence-band"

@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.lenses.base import Evaluated, Seen
-from caltest.measures.base import REGISTRY, Measure, one_of, option
+from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.fits import IMPOSSIBLE, ReadOnly, by_member, fitted
 from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
@@ -45,7 +45,7 @@ PRINTED = {"brier": "Brier score", "log-loss": "log loss"}
 class CorpMiscalibration(Measure):
     """The miscalibration of a score; see `corp_miscalibration`."""
 
-    score: str = option("brier", one_of(SCORES))
+    score: str = checks.option("brier", checks.one_of(SCORES))
 
     key, title, symbol = "corp", "CORP miscalibration", "MCB"
     function: ClassVar[str] = "corp_miscalibration"

@@ -14,7 +14,7 @@ from caltest.forecasts.laws.base import Law
 from caltest.forecasts.laws.numbers import Histogram
 from caltest.kernels import Gaussian, ScalarKernel
 from caltest.kernels.fitted import FittedScalar, kernel_between
-from caltest.measures.base import ForecastMeasure, Measure, one_of, option, optional
+from caltest.measures.base import ForecastMeasure, Measure
 from caltest.measures.kernel.pairs import PairMean
 from caltest.numerics.harmonics import harmonics
 from caltest.numerics.loops import blocks, one_blas_thread
@@ -58,10 +58,10 @@ def check_scalar(kernel: object, name: str) -> ScalarKernel:
 class ForecastSKCE(ForecastMeasure):
     """The SKCE of forecasts with its estimator and kernels; see `forecast_skce`."""
 
-    estimator: str = option("unbiased", one_of(("unbiased", "biased")))
-    kernel: ScalarKernel | None = option(None, optional(check_scalar))
-    compare: str = option("pit", one_of(COMPARED))
-    width: float | None = option(None, optional(checks.check_positive))
+    estimator: str = checks.option("unbiased", checks.one_of(("unbiased", "biased")))
+    kernel: ScalarKernel | None = checks.option(None, checks.optional(check_scalar))
+    compare: str = checks.option("pit", checks.one_of(COMPARED))
+    width: float | None = checks.option(None, checks.optional(checks.check_positive))
 
     key, title, symbol = "forecast-skce", "squared kernel calibration error of forecasts", "SKCE"
 

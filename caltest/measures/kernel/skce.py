@@ -11,7 +11,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
-from caltest.checks import check_integer, check_positive
+from caltest.checks import check_integer, check_positive, one_of, option
 from caltest.errors import NotApplicable
 from caltest.kernels import (
     Exponential,
@@ -23,7 +23,7 @@ from caltest.kernels import (
     error_bound,
 )
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, one_of, option
+from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.kernel import bounds
 from caltest.measures.kernel.pairs import (

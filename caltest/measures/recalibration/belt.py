@@ -13,7 +13,7 @@ import scipy
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.lenses.base import Evaluated, Seen
-from caltest.measures.base import Measure, option
+from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, outcome_of, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection
@@ -34,8 +34,8 @@ LARGEST_DEGREE = 4
 class CalibrationBelt(Measure):
     """The statistic of the belt with its selection; see `calibration_belt`."""
 
-    internal: bool = option(default=False, check=checks.check_flag)
-    threshold: float = option(0.95, checks.check_level)
+    internal: bool = checks.option(default=False, check=checks.check_flag)
+    threshold: float = checks.option(0.95, checks.check_level)
     max_degree: int = 4
 
     key, title, symbol = "calibration-belt", "GiViTI calibration belt", "LR"

@@ -11,7 +11,7 @@ from typing import ClassVar, Unpack
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, event_terms, one_of, option
+from caltest.measures.base import Measure, event_terms
 from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.fits import fitted
 from caltest.measures.outcome import Ends, Outcome, RowTerms
@@ -87,8 +87,8 @@ class OfCoefficient(Measure):
 class Cox(OfCoefficient):
     """The likelihood ratio with the hypothesis that it tests; see `cox`."""
 
-    tested: str = option("both", one_of(fits.HYPOTHESES))
-    slopes: str = option("common", one_of(fits.SLOPES))
+    tested: str = checks.option("both", checks.one_of(fits.HYPOTHESES))
+    slopes: str = checks.option("common", checks.one_of(fits.SLOPES))
     reference: object = None
 
     key, title, symbol = "cox", "logistic recalibration (Cox)", "LR"
@@ -243,7 +243,7 @@ def cox(
 class CalibrationIntercept(OfCoefficient):
     """The calibration intercept with its slope; see `calibration_intercept`."""
 
-    slope: str = option("fixed", one_of(("fixed", "estimated")))
+    slope: str = checks.option("fixed", checks.one_of(("fixed", "estimated")))
 
     key, title = "calibration-intercept", "calibration intercept"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}

@@ -9,9 +9,9 @@ from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_level
+from caltest.checks import check_level, option, optional
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import MeanScore, option, optional
+from caltest.measures.base import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
 from caltest.render import rows_in_words
 from caltest.types import Floats

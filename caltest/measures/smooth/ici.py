@@ -10,10 +10,10 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.checks.options import check_positive
+from caltest.checks.options import check_positive, option
 from caltest.errors import invalid, shown
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, option
+from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.types import Floats

@@ -10,10 +10,10 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
-from caltest.checks import check_positive
+from caltest.checks import check_positive, option, optional
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, option, optional
+from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
 from caltest.types import Floats, Labels

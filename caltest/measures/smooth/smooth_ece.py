@@ -22,10 +22,10 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 import scipy
 
-from caltest.checks import check_positive
+from caltest.checks import check_positive, one_of, option, optional
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, one_of, option, optional
+from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints, Labels
