@@ -19,7 +19,7 @@ from caltest.nulls.tolerance import NO_WEIGHTS
 from caltest.numerics.tails import student_isf, student_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units.sums import Flipped
+from caltest.units import Flipped
 
 FEWEST_WITH_EVENTS = 10
 LIMITS = "Student's interval, jackknife over {words}"

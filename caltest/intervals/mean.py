@@ -19,7 +19,7 @@ from caltest.numerics.class_sums import times_drawn
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, SmallInts
-from caltest.units.units import row_weights
+from caltest.units import row_weights
 
 MANY = 1000.0  # rows that carry the variance of a mean, from which on none is missed
 LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples

@@ -13,7 +13,7 @@ from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 Cells = tuple[Ints, int]
 UNLIMITED = np.iinfo(np.int64).max

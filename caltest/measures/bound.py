@@ -15,8 +15,7 @@ from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
 from caltest.sources.chunks import Totals
 from caltest.types import Floats, Hashes, Labels, Order
-from caltest.units import Observed, Statistic
-from caltest.units.units import rounding_scale
+from caltest.units import Observed, Statistic, rounding_scale
 
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)

@@ -22,7 +22,7 @@ from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.pit_cells import DISTANCES, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
-from caltest.units.units import check_unweighted
+from caltest.units import check_unweighted
 
 # In the order in which they are listed.
 __all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022

@@ -17,8 +17,7 @@ from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
-from caltest.units import CellUnits, Observed, RowUnits, Statistic, Sums
-from caltest.units.sums import Flipped
+from caltest.units import CellUnits, Flipped, Observed, RowUnits, Statistic, Sums
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure

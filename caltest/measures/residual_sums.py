@@ -19,7 +19,7 @@ from caltest.measures.outcome import RowTerms
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations
 from caltest.types import Floats, Ints
-from caltest.units.sums import Flipped
+from caltest.units import Flipped
 
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 MOST = 1 << 27  # sums of all clusters: 1 GiB

@@ -23,8 +23,7 @@ from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.types import Events, Flags, Floats, Labels, Order
-from caltest.units import RowUnits
-from caltest.units.units import check_one_dimension, check_unweighted
+from caltest.units import RowUnits, check_one_dimension, check_unweighted
 
 __all__ = [  # noqa: RUF022
     "SplitLikelihoodRatio",

@@ -12,7 +12,7 @@ from caltest.measures.outcome import Outcome
 from caltest.nulls import base
 from caltest.predictions import Predictions
 from caltest.types import Events, Floats
-from caltest.units.units import check_unweighted
+from caltest.units import check_unweighted
 
 REPEATED = (
     "consistency resampling repeats predictions, which can make calibrated models fail "

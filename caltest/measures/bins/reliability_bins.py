@@ -19,7 +19,7 @@ from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import AnyArray, Floats, Ints
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 

@@ -19,8 +19,7 @@ from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units import RowUnits, ScoreSums, Statistic, Units
-from caltest.units.units import check_one_dimension
+from caltest.units import RowUnits, ScoreSums, Statistic, Units, check_one_dimension
 
 __all__ = ["Binomial", "Jeffreys", "Normal", "Vasicek"]
 

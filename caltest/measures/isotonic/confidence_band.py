@@ -21,8 +21,7 @@ from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
-from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units
-from caltest.units.units import check_unweighted
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, check_unweighted
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 

@@ -20,8 +20,7 @@ from caltest.numerics.loops import map_threads, njit, threads
 from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Ints, Labels
-from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed, score_order
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, score_order
 
 __all__ = [
     "CorpBand",

@@ -30,7 +30,7 @@ from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
-from caltest.units.sums import Flipped
+from caltest.units import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
 HTiles = Iterator[tuple[slice, slice, Any]]

@@ -50,7 +50,7 @@ from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 __all__ = ["SKCE", "skce", "KCE", "MMCE", "kce", "mmce"]  # noqa: RUF022
 

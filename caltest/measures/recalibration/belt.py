@@ -19,8 +19,7 @@ from caltest.measures.outcome import Outcome, outcome_of, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units import RowUnits, Statistic, Units
-from caltest.units.units import check_unweighted
+from caltest.units import RowUnits, Statistic, Units, check_unweighted
 
 __all__ = ["CalibrationBelt", "CalibrationBeltCurve", "calibration_belt", "calibration_belt_curve"]
 

@@ -19,8 +19,7 @@ from caltest.numerics.logistic import clipped_log_odds
 from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Labels, Order
-from caltest.units import CellUnits, RowUnits, Units
-from caltest.units.units import Observed, check_one_dimension, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, Units, check_one_dimension, row_weights
 
 OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"

@@ -18,7 +18,7 @@ from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Ints
-from caltest.units.units import row_weights
+from caltest.units import row_weights
 
 __all__ = ["AUC", "auc", "auc_interval"]
 

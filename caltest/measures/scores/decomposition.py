@@ -20,7 +20,7 @@ from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.sources import Cells as RowCells
 from caltest.types import AnyArray, Flags, Floats, Ints
-from caltest.units.units import check_one_dimension, row_weights, sorted_columns
+from caltest.units import check_one_dimension, row_weights, sorted_columns
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
 

@@ -17,7 +17,7 @@ from caltest.measures.fits import ReadOnly, by_member
 from caltest.measures.gap import EventRows, gap_of
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units.units import check_one_dimension, row_weights
+from caltest.units import check_one_dimension, row_weights
 
 __all__ = ["NetBenefit", "net_benefit"]
 

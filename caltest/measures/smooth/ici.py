@@ -17,8 +17,7 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.types import Floats
-from caltest.units import CellUnits, Observed, Statistic, Units
-from caltest.units.units import check_unweighted
+from caltest.units import CellUnits, Observed, Statistic, Units, check_unweighted
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
