@@ -114,15 +114,6 @@ class BinMean:
         values = loops.power_means(distances, self.share, self.power, self.first)
         return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
 
-    def of_residuals(self, sums: Floats) -> Floats:
-        """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
-        return self.norm(sums.reshape(-1, *self.mean.shape) / self.size[:, None], self.share)
-
-    def square_lengths(self, sums: Floats) -> Floats:
-        """Return the sum over bins of the squares of sums (B, S c) over their mass."""
-        squares = np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=2)
-        return np.asarray(squares @ (1.0 / self.size))
-
     def gaps(self, mass: Floats, sums: Floats) -> Floats:
         """Return gaps of which the error is the norm, of masses (..., S) and sums of residuals.
 
@@ -173,9 +164,17 @@ def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> Resid
     classes = mean.mean.shape[1]
     cells = (codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
     given = cells, bin_residuals(predictions, mean), mean.mean.size
-    found = of_cells(*given, mean.of_residuals)
+
+    def error(sums: Floats) -> Floats:  # its bias is not taken away
+        return mean.norm(sums.reshape(-1, *mean.mean.shape) / mean.size[:, None], mean.share)
+
+    def squares(sums: Floats) -> Floats:
+        own = np.square(sums.reshape(-1, *mean.mean.shape)).sum(axis=2)
+        return np.asarray(own @ (1.0 / mean.size))
+
+    found = of_cells(*given, error)
     if mean.power < np.inf:
-        found.quadratic = of_cells(*given, mean.square_lengths)
+        found.quadratic = of_cells(*given, squares)
     return found
 
 

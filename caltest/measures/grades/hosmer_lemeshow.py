@@ -81,9 +81,16 @@ class GroupedMeasure(Measure):
     def lost(self, m: int) -> int:
         """Return the degrees of freedom that fitting the model of m classes takes."""
 
-    @abstractmethod
     def risk_groups(self, units: Units) -> RiskGroups:
         """Return the groups of units, with what their squared deviations are divided by."""
+        if units.mean.ndim > 1:
+            rows = cast("RowUnits", units)
+            return RiskGroups.of_classes(rows, self.score(rows), self.groups)
+        return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
+
+    def score(self, rows: RowUnits) -> Floats:
+        """Return what rows of several classes are sorted by, (n,)."""
+        return np.asarray(1.0 - rows.probs[:, 0])
 
     def takes(self, form: str) -> bool:
         # Residuals of the sample that a model was fitted to are no more symmetric about 0.
@@ -296,9 +303,10 @@ class HosmerLemeshow(GroupedMeasure):
     def risk_groups(self, units: Units) -> RiskGroups:
         if units.mean.ndim == 1:
             checks.check_unused("where the lens leaves two classes", reference=self.reference)
-            return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
-        rows = cast("RowUnits", units)
-        return RiskGroups.of_classes(rows, 1.0 - rows.probs[:, self._place(rows)], self.groups)
+        return super().risk_groups(units)
+
+    def score(self, rows: RowUnits) -> Floats:
+        return np.asarray(1.0 - rows.probs[:, self._place(rows)])
 
     def _place(self, rows: RowUnits) -> int:
         given, classes = self.reference, rows.predictions.classes
@@ -482,12 +490,9 @@ class OrdinalHosmerLemeshow(GroupedMeasure):
     def lost(self, m: int) -> int:
         return m
 
-    def risk_groups(self, units: Units) -> RiskGroups:
-        if units.mean.ndim == 1:
-            return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
-        rows = cast("RowUnits", units)
-        score = np.asarray(rows.probs @ np.arange(1.0, rows.predictions.m + 1), np.float64)
-        return RiskGroups.of_classes(rows, np.around(score, DIGITS), self.groups)
+    def score(self, rows: RowUnits) -> Floats:
+        mean: Floats = rows.probs @ np.arange(1.0, rows.predictions.m + 1)
+        return np.around(mean, DIGITS)
 
 
 def ordinal_hosmer_lemeshow(

@@ -11,17 +11,10 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
+from caltest import kernels
 from caltest.checks import check_integer, check_positive, one_of, option
 from caltest.errors import NotApplicable
-from caltest.kernels import (
-    Exponential,
-    FittedKernel,
-    Kernel,
-    MatrixKernel,
-    Scaled,
-    as_matrix_kernel,
-    error_bound,
-)
+from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
@@ -168,7 +161,7 @@ class KernelMeasure(Measure):
         """Return the upper bound of the p-value that holds for every model."""
         bound, kernel = self.bind(predictions), self.witness_kernel
         n, m, value = predictions.n, predictions.m, bound.value()
-        b = error_bound(kernel, m)
+        b = kernels.error_bound(kernel, m)
         if b == 0:
             reason = "the kernel is zero, so that the inequality is empty"
             raise NotApplicable(reason, "use another kernel")
@@ -298,7 +291,7 @@ class SKCE(ToleranceTest, KernelMeasure):
 
         See `caltest.measures.kernel.bounds`.
         """
-        bound = error_bound(self.witness_kernel, predictions.m)
+        bound = kernels.error_bound(self.witness_kernel, predictions.m)
         share = math.sqrt(tolerance.value / bound) if bound else math.inf
         if share > 1:
             return 0.0
@@ -459,7 +452,7 @@ class MMCE(KernelMeasure):
     @property
     def witness_kernel(self) -> MatrixKernel:
         # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
-        return Scaled(Exponential(self.width), np.eye(2) / 2.0)
+        return kernels.Scaled(kernels.Exponential(self.width), np.eye(2) / 2.0)
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
         return {"kernel": "exponential", "width": self.width}
