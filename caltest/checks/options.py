@@ -377,6 +377,17 @@ def check_calibrator(value: object, kind: type[Instance], name: str = "calibrato
     return check_instance(value, kind, name, remedy, "calibrator")
 
 
+def check_power(p: object, name: str = "p") -> float:
+    """Check the power of a mean, a number of at least 1; infinity stands for the maximum."""
+    if isinstance(p, float) and p == math.inf:
+        return p
+    value = check_positive(p, name)
+    if value < 1:
+        remedy = "pass 1 for the mean, 2 for its square"
+        raise invalid(f"{name} must be at least 1", repr(p), remedy)
+    return value
+
+
 # ---- options of a frozen dataclass, each with its check ------------------------------------------
 
 

@@ -23,7 +23,6 @@ from caltest.measures.tolerance import (
     Tolerance,
     ToleranceTest,
     designated_labels,
-    deviation_limit,
     unseen_chance,
 )
 from caltest.numerics.bins import sort_by_cell
@@ -155,7 +154,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
         rows = self.rows(predictions)
         deviation = binned_deviation(rows, equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
-        return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
+        return deviation.limit(bound, tolerance, squared, estimate)
 
     def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the largest tail of numbers of labels with the error in one bin, or in all."""

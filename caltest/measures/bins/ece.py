@@ -14,14 +14,7 @@ import numpy as np
 from caltest import checks
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
-from caltest.measures.binning import (
-    Cells,
-    check_power,
-    event_cuts,
-    quantile_cells,
-    split_cells,
-    uniform_cells,
-)
+from caltest.measures.binning import Cells, event_cuts, quantile_cells, split_cells, uniform_cells
 from caltest.measures.bins import errors
 from caltest.measures.bins.errors import BinMean, BinnedCells, BinnedRows, Bins, Distance
 from caltest.measures.bound import BoundMeasure
@@ -321,7 +314,7 @@ def sweep_sums(labels: Labels, bins: Ints, ends: Ints, event: Floats) -> Floats:
 class ECE(DistanceErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    p: float = checks.option(1, check_power)  # type: ignore[misc]  # an option here
+    p: float = checks.option(1, checks.check_power)  # type: ignore[misc]  # an option here
 
     key, title = "ece", "expected calibration error"
 
@@ -589,7 +582,7 @@ class ClasswiseECE(Measure):
 
     binning: str = checks.option("uniform", checks.one_of(BINNINGS[:2]))
     bins: int = checks.option(15, checks.check_integer)
-    p: float = checks.option(1, check_power)
+    p: float = checks.option(1, checks.check_power)
 
     key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0

@@ -255,15 +255,11 @@ class Combined(Measure):
 def _check(name: object) -> None:
     """Raise InvalidInput unless a component, a registered test or one under a lens is named."""
     test = name[0] if isinstance(name, tuple) and len(name) == 2 else name
-    if isinstance(test, Measure) or (isinstance(test, str) and test in _known_names()):
+    known = KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
+    if isinstance(test, Measure) or (isinstance(test, str) and test in known):
         return
     rule = "components must be keys of components or of tests, measures, or pairs (test, lens)"
-    known = ", ".join(sorted(_known_names()))
-    raise invalid(rule, repr(name), f"use some of {known}")
-
-
-def _known_names() -> set[str]:
-    return KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
+    raise invalid(rule, repr(name), f"use some of {', '.join(sorted(known))}")
 
 
 class BoundCombined(Combining):

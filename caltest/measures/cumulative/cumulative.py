@@ -15,13 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, outcome_of
-from caltest.measures.tolerance import (
-    Tolerance,
-    ToleranceBootstrap,
-    ToleranceTest,
-    few_rows_notes,
-    unseen_chance,
-)
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.loops import njit
@@ -398,7 +392,6 @@ def near_maximum(predictions: Predictions, tolerance: Tolerance, title: str) -> 
         n=n,
         resample=partial(resampled_extremes, residuals=residuals, up=up, down=down),
         null_text=f"Poisson bootstrap of {places}",
-        notes=few_rows_notes(n),
     )
 
 

@@ -349,10 +349,6 @@ FEW_FOR_FACTOR = (
 NO_LIMIT = "an infinite grade has no default rate of {rate:g}: the p-value is that of n = {n}"
 
 
-def check_asset_class(value: object, _name: str) -> object:
-    return check_correlation(value, ASSET_CLASSES)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Vasicek(GradeMeasure):
     r"""The number of defaults against its distribution where defaults share a normal factor.
@@ -378,7 +374,9 @@ class Vasicek(GradeMeasure):
     to 330.
     """
 
-    correlation: float | str = checks.option("corporate", check_asset_class)
+    correlation: float | str = checks.option(
+        "corporate", lambda value, _: check_correlation(value, ASSET_CLASSES)
+    )
 
     key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
 

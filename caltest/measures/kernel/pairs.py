@@ -44,7 +44,6 @@ PLACES = 2048  # of a kernel that needs all pairs of them
 INTERPOLATED = f", and is interpolated between {PLACES} places"
 AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
 PAIRS_AT_A_TIME = 1 << 17
-MANY_BLOCKS = 30  # for the normal limit of their mean
 LEFT_OUT = "left out by features"
 
 

@@ -19,24 +19,11 @@ from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.kernel import bounds
-from caltest.measures.kernel.pairs import (
-    MANY_BLOCKS,
-    AllPairs,
-    BlockPairs,
-    CellPairs,
-    FeaturePairs,
-    all_pairs,
-)
+from caltest.measures.kernel.bounds import MANY_BLOCKS
+from caltest.measures.kernel.pairs import AllPairs, BlockPairs, CellPairs, FeaturePairs, all_pairs
 from caltest.measures.outcome import Ends, Outcome, outcome_of
 from caltest.measures.residual_sums import Flippable
-from caltest.measures.tolerance import (
-    BOUNDARY,
-    Deviation,
-    Tolerance,
-    ToleranceTest,
-    deviation_limit,
-    unseen_chance,
-)
+from caltest.measures.tolerance import BOUNDARY, Deviation, Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import SMALLEST_TAIL, normal_sf, student_sf
 from caltest.predictions import Predictions
@@ -268,7 +255,7 @@ class SKCE(ToleranceTest, KernelMeasure):
             estimate, error = bounds.jackknife_error(sums)
             degenerate, largest = 2.0 * squares / (n * (n - 1)), 4.0 * math.sqrt(squares) / n
             deviation = Deviation(estimate, error**2, degenerate, largest)
-            return deviation_limit(every, deviation, tolerance, tolerance.value, estimate)
+            return deviation.limit(every, tolerance, tolerance.value, estimate)
         bound = self.bind_blocks(predictions)
         values = bounds.varying(bound, "Student's limit")
         squares, pairs = bound.second_moment(), self.size * (self.size - 1) / 2

@@ -82,10 +82,6 @@ class MeanOfSome(ConfidenceMeasure):
     intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
 
-    def scores(self, confidence: Floats) -> Floats:
-        """Return what is averaged."""
-        return 1.0 - confidence if self.of_right else confidence
-
     def value(self, sums: Floats) -> Floats:
         mass, of = (sums[:, [k + self.of_right]] for k in (0, 2))
         return np.divide(of, mass, np.zeros_like(of), where=mass > 0)
@@ -112,7 +108,8 @@ class MeanOfSome(ConfidenceMeasure):
         bound = self.bind(predictions)
         event, weight = bound.predictions, row_weights(predictions)
         counted = (event.labels == self.of_right) & (weight > 0)
-        every, estimate = self.scores(event.probs[:, 1]), bound.value()
+        confidence, estimate = event.probs[:, 1], bound.value()
+        every = 1.0 - confidence if self.of_right else confidence
         own, mass = every[counted], weight[counted]
         order, a = np.lexsort((mass, own)), (1.0 - level) / 2.0
         low, high = _limits(own[order], mass[order], every[weight > 0], a)
