@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from caltest.types import AnyArray, Floats
 Function = TypeVar("Function", bound=Callable[..., Any])
 Instance = TypeVar("Instance")
 Item = TypeVar("Item")
+Value = TypeVar("Value")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 MOST_COUNT, MOST_RESAMPLES = 10**6, 10**8
 GIB = 2**30  # bytes: what an array of a stated size may take
@@ -386,3 +388,32 @@ def check_calibrator(value: object, kind: type[Instance], name: str = "calibrato
     """Check that a calibrator is an object of the class `kind`."""
     remedy = "pass one, such as caltest.calibrators.Identity()"
     return check_instance(value, kind, name, remedy, "calibrator")
+
+
+def check_power(p: object, name: str = "p") -> float:
+    """Check the power of a mean, a number of at least 1; infinity stands for the maximum."""
+    if isinstance(p, float) and p == math.inf:
+        return p
+    value = check_positive(p, name)
+    if value < 1:
+        remedy = "pass 1 for the mean, 2 for its square"
+        raise invalid(f"{name} must be at least 1", repr(p), remedy)
+    return value
+
+
+# ---- options of a frozen dataclass, each with its check ------------------------------------------
+
+
+def option(default: Value, check: Callable[..., object]) -> Value:
+    """Return a field with the `check(value, name)` of what is passed for it."""
+    return field(default=default, metadata={"check": check})
+
+
+def one_of(choices: Collection[str]) -> Callable[[object, str], object]:
+    """Return the check of an option that is one of some words."""
+    return lambda value, name: check_choice(value, choices, name)
+
+
+def optional(check: Callable[..., object]) -> Callable[[object, str], object]:
+    """Return the check of an option that may be None as well."""
+    return lambda value, name: value is None or check(value, name)

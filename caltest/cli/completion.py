@@ -20,7 +20,7 @@ import typer
 PACKAGE = Path(__file__).parents[1]
 FOLDERS = {"tests": "measures", "nulls": "nulls", "calibrators": "calibrators"}
 NULL = re.compile(r'^[A-Z_]+ = (?:base\.)?(?:Null|formula_null)\(\s*"([^"]+)"', re.MULTILINE)
-KEY = re.compile(r'^    key(?:, title|: ClassVar\[str\])? = "([^"]+)"', re.MULTILINE)
+KEY = re.compile(r'^    key(?:, title(?:, symbol)?|: ClassVar\[str\])? = "([^"]+)"', re.MULTILINE)
 CLASS = re.compile(r"(\w+)\((\w+)")
 TESTS = re.compile(r"^    tests: [^\n]* = (?:None|\{(\}$|.*?^    \}))", re.MULTILINE | re.DOTALL)
 TEST = re.compile(r'^        "([^"]+)": \{', re.MULTILINE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +10,9 @@ import scipy
 
 from caltest.errors import NotApplicable
 from caltest.intervals import base
-from caltest.intervals.mean import upper_limit
+from caltest.intervals.mean import scored_rows, upper_limit
 from caltest.measures import Measure
-from caltest.measures.outcome import Ends, RowScores
+from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.tails import student_isf
@@ -29,45 +29,44 @@ EDGE_NOTE = (
 # ---- measures of the rows that are drawn or left out --------------------------------------------
 
 
-class AnyMeasure:
-    """A measure of some rows, to which it is bound anew."""
+def of_rows(measure: Measure, predictions: Predictions) -> Callable[[SmallInts], float]:
+    """Return the measure as a function of rows, to which it is bound anew."""
 
-    def __init__(self, measure: Measure, predictions: Predictions) -> None:
-        self.measure, self.predictions = measure, predictions
-
-    def __call__(self, rows: SmallInts) -> float:
-        bound = self.measure.bind(self.predictions.subset(rows))
+    def value(rows: SmallInts) -> float:
+        bound = measure.bind(predictions.subset(rows))
         return bound.estimate(bound.value())
 
-    def without(self, seed: int, groups: Ints | None = None) -> Floats:
-        """Return the values without the rows of each of some groups, by default without each row.
-
-        See `rows_without`.
-        """
-        groups = np.arange(self.predictions.n) if groups is None else groups
-        return np.array([self(rows) for rows in rows_without(groups, seed)])
+    return value
 
 
-class RowMean(AnyMeasure):
-    """The weighted mean of a score of each of some rows."""
+def row_function(measure: Measure, predictions: Predictions) -> Callable[[SmallInts], float]:
+    """Return the same, by the scores of rows where it is a mean of these."""
+    if measure.least_score is None:
+        return of_rows(measure, predictions)
+    scores = scored_rows(measure, predictions)
+    weighted, weight = scores.weighted, scores.weight
 
-    def __init__(self, scores: RowScores) -> None:
-        self.scores, self.weight = scores.weighted, np.array(scores.weight)
+    def mean(rows: SmallInts) -> float:
+        times = times_drawn(rows, weight.size)
+        return float(times @ weighted) / float(times @ weight)
 
-    def __call__(self, rows: SmallInts) -> float:
-        times = times_drawn(rows, self.scores.size)
-        return float(times @ self.scores) / float(times @ self.weight)
-
-    def without(self, seed: int, groups: Ints | None = None) -> Floats:
-        if groups is not None:
-            return super().without(seed, groups)
-        return np.asarray((self.scores.sum() - self.scores) / (self.weight.sum() - self.weight))
+    return mean
 
 
-def row_function(measure: Measure, predictions: Predictions) -> AnyMeasure:
-    """Return the measure as a function of rows, by their scores where it is a mean of these."""
-    scores = measure.row_scores(predictions)
-    return AnyMeasure(measure, predictions) if scores is None else RowMean(scores)
+def values_without(
+    measure: Measure, predictions: Predictions, seed: int, groups: Ints | None = None
+) -> Floats:
+    """Return the values without the rows of each of some groups, by default without each row.
+
+    See `rows_without`.
+    """
+    if groups is None and measure.least_score is not None:
+        scores = scored_rows(measure, predictions)
+        weighted, weight = scores.weighted, scores.weight
+        return np.asarray((weighted.sum() - weighted) / (weight.sum() - weight))
+    function = row_function(measure, predictions)
+    groups = np.arange(predictions.n) if groups is None else groups
+    return np.array([function(rows) for rows in rows_without(groups, seed)])
 
 
 def rows_without(groups: Ints, seed: int) -> Iterator[SmallInts]:
@@ -107,7 +106,8 @@ def bca_interval(measure: Measure, predictions: Predictions, level: float, draws
     if np.ptp(values) == 0:
         reason = f"the {measure.symbol} is the same for all resamples"
         raise NotApplicable(reason, "report the p-value alone")
-    ends, is_edge = bca_ends(values, estimate, acceleration(function.without(draws.seed)), level)
+    without = values_without(measure, predictions, draws.seed)
+    ends, is_edge = bca_ends(values, estimate, acceleration(without), level)
     return Ends(*ends, estimate, "BCa bootstrap", (EDGE_NOTE,) if is_edge else ())
 
 
@@ -180,7 +180,7 @@ def jackknife(
     """
     function, unit = row_function(measure, predictions), "row" if clusters is None else "cluster"
     estimate = function(np.arange(predictions.n, dtype=np.int32))
-    without = function.without(seed, clusters)
+    without = values_without(measure, predictions, seed, clusters)
     if not (np.isfinite(estimate) and np.isfinite(without).all()):
         reason = f"the {measure.symbol} is infinite for these rows or without a {unit}"
         raise NotApplicable(reason, "report the p-value alone")
@@ -226,7 +226,7 @@ def plug_in_interval(
     predictions = base.rows_to_draw(predictions)
     bound = measure.bind(predictions)
     estimate = bound.estimate(bound.value())
-    values = base.resample(AnyMeasure(measure, predictions), predictions.n, draws)
+    values = base.resample(of_rows(measure, predictions), predictions.n, draws)
     noise = base.calibrated_values(measure, predictions, draws)
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
         reason = f"the {measure.symbol} is infinite, or the same, for all resamples"

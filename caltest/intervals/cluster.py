@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.intervals.base import Method
 from caltest.intervals.bootstrap import GROUPS, Jackknife, jackknife, upper_end
 from caltest.measures import Measure
-from caltest.measures.outcome import Ends, Outcome
+from caltest.measures.outcome import Ends, Outcome, outcome_of
 from caltest.measures.tolerance import Deviation, Tolerance, tolerance_of
 from caltest.nulls.base import Draws, resampling_pvalue
 from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
@@ -19,7 +19,7 @@ from caltest.nulls.tolerance import NO_WEIGHTS
 from caltest.numerics.tails import student_isf, student_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units.sums import Flipped
+from caltest.units import Flipped
 
 FEWEST_WITH_EVENTS = 10
 LIMITS = "Student's interval, jackknife over {words}"
@@ -47,8 +47,7 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
     low, high = estimate - reach, estimate + reach
     if measure.is_error:
         low, high = max(low, 0.0), upper_end(measure, estimate, reach)
-    scores = measure.row_scores(predictions)
-    low = low if scores is None else max(low, scores.least)
+    low = low if measure.least_score is None else max(low, measure.least_score)
     words = LIMITS.format(words=clusters.words())
     return Ends(low, high, estimate, words, clusters.notes())
 
@@ -96,16 +95,12 @@ def cluster_tolerance_test(
     else:
         flipped = cluster_test(measure, predictions, draws).distribution
         floor = 0.0 if flipped is None else resampling_pvalue(found.estimate - tau, flipped)
-    return Outcome(
-        statistic_name="t",
-        statistic=z,
-        pvalue=max(student_sf(tolerance.signed(z), degrees), floor),
-        estimate=found.estimate if used is measure else math.sqrt(max(found.estimate, 0.0)),
-        alternative=tolerance.alternative,
-        null_text=LIMITS.format(words=clusters.words()).replace("interval", "limit"),
-        parameters={"tolerance": tolerance.value, **dependence_parameters(predictions)},
-        notes=clusters.notes(),
-    )
+    pvalue = max(student_sf(tolerance.signed(z), degrees), floor)
+    text = LIMITS.format(words=clusters.words()).replace("interval", "limit")
+    estimate = found.estimate if used is measure else math.sqrt(max(found.estimate, 0.0))
+    about: dict[str, Any] = {"alternative": tolerance.alternative, "notes": clusters.notes()}
+    about["parameters"] = {"tolerance": tolerance.value, **dependence_parameters(predictions)}
+    return outcome_of("t", z, pvalue, text, estimate, **about)
 
 
 def squared_deviation(

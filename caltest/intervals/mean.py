@@ -20,7 +20,7 @@ from caltest.numerics.class_sums import times_drawn
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, SmallInts
-from caltest.units.units import row_weights
+from caltest.units import row_weights
 
 MANY = 1000.0  # rows that carry the variance of a mean, from which on none is missed
 ENOUGH = 250.0  # the same where the mean is the least that an error can be
@@ -241,14 +241,17 @@ def studentized_interval(
     Hall (1988), Theoretical comparison of bootstrap confidence intervals, Ann. Stat. 16; Efron,
     Tibshirani (1993), An introduction to the bootstrap, section 12.5.
     """
-    predictions = rows_to_draw(predictions)
-    scores = measure.row_scores(predictions)
-    if scores is None:
+    return scored_rows(measure, rows_to_draw(predictions)).studentized(measure, level, draws)
+
+
+def scored_rows(measure: Measure, predictions: Predictions) -> ScoredRows:
+    """Return the rows with the scores of which the measure is the mean."""
+    if measure.least_score is None:
         reason = f"{measure.description} is no mean over rows"
         raise NotApplicable(reason, f"use method={measure.intervals[0]!r}")
-    empty = np.empty((0, predictions.m))
-    rows = ScoredRows.of_rows(predictions, empty, scores.weighted, scores.least)
-    return rows.studentized(measure, level, draws)
+    table = measure.score_table(predictions)
+    own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
+    return ScoredRows.of_rows(predictions, table, own, measure.least_score)
 
 
 def unseen_events_interval(
@@ -274,12 +277,9 @@ def unseen_events_interval(
     nonparametric one-sided hypothesis on the mean of a nonnegative variable, Math. Methods Stat.
     14: the upper end with the largest possible score; Clopper, Pearson (1934), Biometrika 26.
     """
-    predictions = rows_to_draw(predictions)
-    scores = measure.row_scores(predictions)
-    table = measure.score_table(predictions)
-    if scores is None or not np.isfinite(scores.weighted).all():
-        return studentized_interval(measure, predictions, level, draws)
-    rows = ScoredRows.of_rows(predictions, table, scores.weighted, scores.least)
+    rows = scored_rows(measure, rows_to_draw(predictions))
+    if not np.isfinite(rows.weighted).all():
+        return rows.studentized(measure, level, draws)
     try:
         ends = rows.studentized(measure, level, draws)
     except NotApplicable:  # the same score in all rows

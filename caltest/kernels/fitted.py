@@ -14,6 +14,7 @@ from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels import bandwidth as rules
 from caltest.kernels.simplex import MatrixKernel, ScalarKernel
 from caltest.numerics import recursion
+from caltest.numerics.logistic import clipped_log_odds
 from caltest.numerics.loops import map_threads, njit
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
@@ -405,8 +406,7 @@ def event_coordinates(kernel: ScalarKernel, event: Floats) -> Floats:
     if kernel.metric != "logit":
         return event
     # Odds of 0 and 1 would be infinitely far from each other and from themselves.
-    clipped = np.clip(event, LOGIT_CLIP, 1.0 - LOGIT_CLIP)
-    return np.asarray(np.log(clipped) - np.log1p(-clipped))
+    return clipped_log_odds(event, LOGIT_CLIP)
 
 
 def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: Floats) -> Floats:

@@ -136,9 +136,7 @@ class Exponential(ScalarKernel):
 
     metric: Metric = "tv"
 
-    title: ClassVar[str] = "exponential"
-    rate: ClassVar[float] = 1.0
-    polynomial: ClassVar[tuple[float, ...]] = (1.0,)
+    title, rate, polynomial = "exponential", 1.0, (1.0,)
     psd_over_tv: ClassVar[bool] = True
 
     def profile(self, r: Floats) -> Floats:
@@ -176,9 +174,7 @@ class Matern32(ScalarKernel):
     Matern 3/2 of logit distance
     """
 
-    title: ClassVar[str] = "Matern 3/2"
-    rate: ClassVar[float] = 3.0**0.5
-    polynomial: ClassVar[tuple[float, ...]] = (1.0, 1.0)
+    title, rate, polynomial = "Matern 3/2", 3.0**0.5, (1.0, 1.0)
 
     def profile(self, r: Floats) -> Floats:
         r *= self.rate
@@ -196,9 +192,7 @@ class Matern52(ScalarKernel):
     Matern 5/2 of Euclidean distance
     """
 
-    title: ClassVar[str] = "Matern 5/2"
-    rate: ClassVar[float] = 5.0**0.5
-    polynomial: ClassVar[tuple[float, ...]] = (1.0, 1.0, 1.0 / 3.0)
+    title, rate, polynomial = "Matern 5/2", 5.0**0.5, (1.0, 1.0, 1.0 / 3.0)
 
     def profile(self, r: Floats) -> Floats:
         r *= self.rate

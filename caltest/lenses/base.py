@@ -14,7 +14,7 @@ import numpy as np
 from caltest.checks.options import not_a_choice
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
-from caltest.predictions import Predictions, Redrawing, Rows
+from caltest.predictions import Measured, MeasuredOptions, Predictions, Redrawing, Rows
 from caltest.types import AnyArray, Codes, Flags, Floats
 
 __all__ = ["Lens", "Strong", "resolve_lens"]
@@ -24,6 +24,18 @@ DRAWN = 1 << 20  # labels, at most 32 data sets, that are redrawn to look at a l
 Table = Callable[[], Codes | Flags]
 Redrawn = Callable[[Any], Redrawing]
 KEY = re.compile(r"([a-z-]+?)(?:-(\d+)|\[(.+)\])?")
+
+
+class Seen(MeasuredOptions, total=False):
+    """The rows of a function of (probs, labels), and the lens that they are seen through."""
+
+    lens: str | Lens
+
+
+class Evaluated(Measured, total=False):
+    """The same of a function that gives a value."""
+
+    lens: str | Lens
 
 
 class Lens(ABC):

@@ -7,6 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
@@ -15,25 +16,24 @@ import numpy as np
 from caltest.checks import check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
-from caltest.lenses import Lens, resolve_lens
-from caltest.lenses.base import shown_by
-from caltest.measures.bound import BoundCells, BoundMeasure
+from caltest.lenses import resolve_lens
+from caltest.lenses.base import Evaluated, shown_by
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
-from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
+from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import threads
-from caltest.predictions import Measured, ModelData, Predictions
+from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import MeasuredOptions, check_names, parted
 from caltest.predictions.rows import Rows
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, SmallInts
-from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, row_weights
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
-    from caltest.measures.chunks import BoundChunks
     from caltest.measures.kernel.pairs import AllPairs
     from caltest.measures.tolerance import ToleranceTest
 
@@ -122,6 +122,11 @@ class Measure(ABC):
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a dataclass
 
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if "check" in one.metadata:
+                one.metadata["check"](getattr(self, one.name), one.name)
+
     key: ClassVar[str]
     title: ClassVar[str]
     function: ClassVar[str | None] = None  # its name, where it is not that of the key
@@ -139,6 +144,7 @@ class Measure(ABC):
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
     is_squared: ClassVar[bool] = False  # the error of a deviation, whose root is steadier
+    least_score: ClassVar[float | None] = None  # of a row, where it is the mean of their scores
     bounds_mean_gap: ClassVar[bool] = False  # never below the mean gap of two classes (Jensen)
 
     @property
@@ -223,7 +229,8 @@ class Measure(ABC):
 
         Those are of very many groups of cells, and "clusters" are of rows that depend.
         """
-        return self.offers("statistic") and form in self.forms
+        able = self.offers("statistic") and form in self.forms
+        return able and not (form == "cells" and self.needs_rows)
 
     def bind(self, predictions: Any) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
@@ -376,10 +383,6 @@ class Measure(ABC):
 
         return Gaps(mass.size, vector, lambda v: float(norm.of(v[np.newaxis])[0]), norm.power)
 
-    def row_scores(self, predictions: Predictions) -> RowScores | None:
-        """Return the scores of which this measure is the mean; None for other measures."""
-        return None
-
     # The score (n, m) of each label of predictions, times the weights, for "unseen-events".
     score_table: ClassVar[Callable[[Any, Predictions], Floats]] = declining("score_table")
 
@@ -431,15 +434,14 @@ class Measure(ABC):
         self,
         probs: object,
         labels: object = None,
-        lens: str | Lens = "strong",
-        **rows: Unpack[Measured],
+        **rows: Unpack[Evaluated],
     ) -> float | Floats:
         """Return the value under a lens; an array, one value each, under a family of lenses."""
         function = getattr(sys.modules[self.__module__], self.function_name(), type(self))
-        check_names(rows, Measured, function)
+        check_names(rows, Evaluated, function)
         read, how = parted(rows, MeasuredOptions)
         predictions: Any = ModelData(probs, labels, **read).rows()
-        resolved = resolve_lens(lens)
+        resolved = resolve_lens(how.get("lens", "strong"))
         resolved.claim_of(predictions)
         values = []
         with threads(check_jobs(how.get("n_jobs"))):
@@ -494,17 +496,31 @@ class LabelScore(Measure):
 
 
 class MeanScore(LabelScore):
-    """A measure that is the mean over rows of a score."""
+    """The mean over rows of a score that is known for any probabilities, of rows or cells."""
 
+    least_score: ClassVar[float | None] = 0.0
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "saddlepoint")
-
     intervals: ClassVar[tuple[str, ...]] = ("unseen-events", "studentized", "bca")
 
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        """Return the scores of the observed labels."""
-        table = self.score_table(predictions)
-        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
-        return RowScores(own, row_weights(predictions))
+    @abstractmethod
+    def scores(self, units: Units) -> ScoreSums:
+        """Return the sums of the score."""
+
+    def score_table(self, predictions: Predictions) -> Floats:
+        return self.scores(RowUnits(predictions)).weighted
+
+    def statistic(self, units: Units) -> Statistic:
+        return self.mean(self.scores(units))
+
+    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
+        """Return the mean of the scores, with other fields of a statistic."""
+        return Statistic(
+            sums=sums,
+            value=lambda scores: np.asarray(scores / sums.units.total),
+            scale=sums.units.rounding,
+            score_table=lambda: sums.table.T,
+            **described,
+        )
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return the mean score of labels drawn from the predictions."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import heapq
-import math
 
 import numpy as np
 
-from caltest.checks.options import check_positive
-from caltest.errors import NotApplicable, invalid
+from caltest.errors import NotApplicable
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 Cells = tuple[Ints, int]
 UNLIMITED = np.iinfo(np.int64).max
@@ -123,14 +121,3 @@ def _median_cut(values: Floats, weight: Floats) -> int:
     if ends_here and (middle + 1 == values.size or values[middle] < values[middle + 1]):
         return middle + 1
     return int(np.searchsorted(values, values[middle]))
-
-
-def check_power(p: object, name: str = "p") -> float:
-    """Check the power of a mean, a number of at least 1; infinity stands for the maximum."""
-    if isinstance(p, float) and p == math.inf:
-        return p
-    value = check_positive(p, name)
-    if value < 1:
-        remedy = "pass 1 for the mean, 2 for its square"
-        raise invalid(f"{name} must be at least 1", repr(p), remedy)
-    return value

@@ -1,4 +1,4 @@
-"""A measure bound to predictions or cells: what remains is a function of labels, or events."""
+"""A measure bound to predictions, cells or chunks: what remains is a function of labels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from caltest.measures.outcome import Part
+from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
+from caltest.sources.chunks import Totals
 from caltest.types import Floats, Hashes, Labels, Order
-from caltest.units import Observed, Statistic
-from caltest.units.units import rounding_scale
+from caltest.units import Observed, Statistic, rounding_scale
 
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)
@@ -187,6 +188,37 @@ class BoundCells(BoundMeasure):
     def error_in_words(self) -> str:
         """Say how far that is."""
         return in_words(self.error(), self.caution)
+
+
+class BoundChunks(Bound):
+    """A measure bound to a survey of very many rows: what remains are sums over these.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(size)`` returns sums over no rows, for that many vectors of labels; it can be
+        pickled.
+    references : (R,) array
+        Keys of resamples that the measure takes for itself, beside those of the test.
+    """
+
+    make: Callable[[int], Totals]
+    references: Hashes = np.empty(0, np.uint64)
+    redrawn_text = Predictions.redrawn_text
+
+    @abstractmethod
+    def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
+        """Return the measure for the observed labels and the resamples, and what it combines.
+
+        `totals` are for the observed labels, for B resamples, and for the references.
+        """
+
+    def error(self) -> dict[str, object]:
+        """Say how far the statistic is from that of all pairs of rows, for print."""
+        return {}
+
+    def described(self) -> dict[str, Any]:
+        return super().described() | {"parameters": {**self.parameters, **self.error()}}
 
 
 def in_words(error: float | None, caution: str = "") -> str:

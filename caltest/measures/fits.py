@@ -10,9 +10,9 @@ import numpy as np
 import scipy
 
 from caltest.checks.arrays import read_only
-from caltest.lenses import Lens, resolve_lens
-from caltest.lenses.base import shown_by
-from caltest.predictions import MeasuredOptions, Predictions, as_measured
+from caltest.lenses import resolve_lens
+from caltest.lenses.base import Seen, shown_by
+from caltest.predictions import MeasuredOptions, Predictions, as_measured, check_names, parted
 from caltest.types import Floats
 from caltest.units import FunctionOfUnits, Observed, Statistic, Units, UnitSums
 
@@ -67,7 +67,7 @@ class Fit(UnitSums):
     def statistic(self, **described: Any) -> Statistic:
         """Return the value as a statistic, with other fields of it."""
         given: dict[str, Any] = {name: getattr(self, name) for name in DESCRIBED}
-        return Statistic(units=self.units, sums=self, value=np.asarray, **(given | described))
+        return Statistic(sums=self, **(given | described))
 
 
 def fitted(units: Units, values: Callable[[Observed], Floats], **described: Any) -> Statistic:
@@ -78,7 +78,7 @@ def fitted(units: Units, values: Callable[[Observed], Floats], **described: Any)
     sums = FunctionOfUnits(units, lambda observed: values(observed)[:, np.newaxis])
     scale = float(np.max(units.rounding)) * max(1.0, units.heaviest)
     given: dict[str, Any] = {"scale": scale, **described}
-    return Statistic(units=units, sums=sums, value=np.asarray, **given)
+    return Statistic(sums=sums, **given)
 
 
 class ReadOnly:
@@ -93,14 +93,15 @@ class ReadOnly:
 def by_member(
     probs: object,
     labels: object,
-    lens: str | Lens,
     compute: Callable[[Predictions], Result],
     function: Callable[..., object],
-    rows: MeasuredOptions,
+    rows: Seen,
 ) -> Result | list[Result]:
     """Return what a function of (probs, labels) computes under a lens, of a family a list."""
-    predictions = as_measured(probs, labels, function, **rows)
-    resolved = resolve_lens(lens)
+    check_names(rows, Seen, function)
+    read, how = parted(rows, MeasuredOptions)
+    predictions = as_measured(probs, labels, function, **read)
+    resolved = resolve_lens(how.get("lens", "strong"))
     found = [compute(shown_by(member, predictions)) for member in resolved.members(predictions)]
     return found if resolved.is_family else found[0]
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from caltest.checks import check_choice, check_flag, check_integer, check_unused
+from caltest.checks import check_flag, check_integer, check_unused, one_of, option
 from caltest.errors import NotApplicable
 from caltest.forecasts.container import ALONE, FINEST, LEAST, Forecasts, PitCounts
 from caltest.measures.base import ForecastMeasure, declines
@@ -22,7 +22,7 @@ from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.pit_cells import DISTANCES, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
-from caltest.units.units import check_unweighted
+from caltest.units import check_unweighted
 
 # In the order in which they are listed.
 __all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022
@@ -53,9 +53,13 @@ class BoundForecasts(BoundMeasure):
         function: Callable[[Any], Floats],
         scale: float = 1.0,
         column: Floats | None = None,
+        at: Callable[[Floats], Floats] | None = None,
     ) -> None:
         super().__init__(forecasts)
-        self.function, self.scale, self.column = function, scale, column
+        self.function, self.scale, self.column, self._at = function, scale, column, at
+
+    def drawn(self, redrawn: Floats) -> Floats:
+        return redrawn if self._at is None else self._at(np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:
         """Return the measure for each row of uniform numbers (B, n)."""
@@ -104,9 +108,9 @@ PLAIN: dict[str, object] = {"degree": 4, "serial": False}  # options that one di
 class PitUniformity(ForecastMeasure):
     """A distance with its options; see `pit_uniformity`."""
 
-    distance: str = "ks"
-    degree: int = 4
-    serial: bool = False
+    distance: str = option("ks", one_of(NAMES))
+    degree: int = option(4, check_integer)
+    serial: bool = option(default=False, check=check_flag)
 
     key: ClassVar[str] = "pit-uniformity"
     # Written out: the command line reads these keys off the file.
@@ -121,9 +125,7 @@ class PitUniformity(ForecastMeasure):
     no_interval = "is above 0 for calibrated forecasts too, by an amount that depends on n"
 
     def __post_init__(self) -> None:
-        check_choice(self.distance, NAMES, "distance")
-        check_integer(self.degree, "degree")
-        check_flag(self.serial, "serial")
+        super().__post_init__()
         for name, distance in (("degree", "neyman"), ("serial", "berkowitz")):
             value = getattr(self, name)
             given = None if distance == self.distance or value == PLAIN[name] else value
@@ -342,15 +344,18 @@ class MeanForecastScore(ForecastMeasure):
         """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
 
     def bind(self, predictions: Forecasts) -> BoundMeasure:
-        bound, standard = BoundScores(predictions, self), predictions.law.unit_law
+        share, observed = predictions.weights / predictions.weights.sum(), self.scores(predictions)
+        scale, at = float(np.abs(observed).mean()), partial(self.scores_at, predictions)
+        bound = BoundForecasts(predictions, lambda seen: np.asarray(seen @ share), scale, at=at)
+        bound.observed, standard = observed, predictions.law.unit_law
         if standard is None or predictions.n < VERY_MANY:
             return bound
         one = Forecasts([0.0], distribution=standard)
         table = self.scores_at(one, ALONE.middles[None])[0]
-        column = bound.share * predictions.law.sd**self.power
+        column = share * predictions.law.sd**self.power
         # What all scores have besides, and by how much the observed one is another by cells.
         rest = bound.value() - float(column @ table[ALONE.of(predictions.pit)])
-        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, column)
+        return BoundForecasts(predictions, lambda sums: sums @ table + rest, scale, column)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:
         """Return the sum of the scores, each less its mean, over its cluster-robust error.
@@ -365,30 +370,11 @@ class MeanForecastScore(ForecastMeasure):
         return [robust_z(own, (second, third, own))]
 
 
-class BoundScores(BoundMeasure):
-    """A mean score as a function of the scores of the rows, (B, n)."""
-
-    def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
-        super().__init__(forecasts)
-        self.score, self.share = score, forecasts.weights / forecasts.weights.sum()
-        self.observed = score.scores(forecasts)
-        self.scale = float(np.abs(self.observed).mean())
-
-    def drawn(self, redrawn: Floats) -> Floats:
-        return self.score.scores_at(self.predictions, np.ascontiguousarray(redrawn.T)).T
-
-    def values(self, labels: Floats) -> Floats:
-        """Return the mean of each row of scores (B, n)."""
-        return np.asarray(labels @ self.share)
-
-
 @dataclass(frozen=True)
 class CRPS(MeanForecastScore):
     """The continuous ranked probability score; see `crps`."""
 
-    key: ClassVar[str] = "crps"
-    title: ClassVar[str] = "continuous ranked probability score"
-    symbol: ClassVar[str] = "CRPS"
+    key, title, symbol = "crps", "continuous ranked probability score", "CRPS"
     power: ClassVar[int] = 1
 
     def scores(self, forecasts: Forecasts) -> Floats:
@@ -402,9 +388,7 @@ class CRPS(MeanForecastScore):
 class LogScore(MeanForecastScore):
     """Minus the log of the density; see `log_score`."""
 
-    key: ClassVar[str] = "log-score"
-    title: ClassVar[str] = "logarithmic score of forecasts"
-    symbol: ClassVar[str] = "LogS"
+    key, title, symbol = "log-score", "logarithmic score of forecasts", "LogS"
 
     def scores(self, forecasts: Forecasts) -> Floats:
         return forecasts.law.log_score(forecasts.outcomes)

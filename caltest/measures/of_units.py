@@ -17,8 +17,7 @@ from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
-from caltest.units import CellUnits, Observed, RowUnits, Statistic, Sums
-from caltest.units.sums import Flipped
+from caltest.units import CellUnits, Flipped, Observed, RowUnits, Statistic, Sums
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
@@ -43,7 +42,8 @@ class UnitStatistic(BoundMeasure):
         self.degenerate = statistic.degenerate
 
     def values(self, labels: Observed) -> Floats:
-        return self.statistic.values(labels)[:, 0]
+        found = self.statistic
+        return found.value(found.sums.redrawn(labels))[:, 0]
 
     def comparable(self, values: Floats) -> Floats:
         return self.statistic.comparable(values)
@@ -56,7 +56,7 @@ class RowStatistic(UnitStatistic):
     """A statistic of rows as a function of their labels."""
 
     def __init__(self, statistic: Statistic) -> None:
-        self.units = cast("RowUnits", statistic.units)
+        self.units = cast("RowUnits", statistic.sums.units)
         super().__init__(statistic, self.units.predictions)
 
     @cached_property

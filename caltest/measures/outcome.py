@@ -195,25 +195,6 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class RowScores:
-    """Scores of rows, of which a measure is the weighted mean.
-
-    Attributes
-    ----------
-    weighted : (n,) array
-        The score of each row times its weight; 0 where the weight is 0.
-    weight : (n,) array
-        The sample weights, or ones.
-    least : float
-        The least value that a score can have.
-    """
-
-    weighted: Floats
-    weight: Floats
-    least: float = 0.0
-
-
-@dataclass(frozen=True)
 class RowTerms:
     """The terms of rows whose sum a statistic is a function of.
 

@@ -14,10 +14,12 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
+from caltest.measures.fits import fitted
+from caltest.measures.of_units import RowStatistic
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints, Labels
+from caltest.units import RowUnits
 
 __all__ = ["from_callable", "from_metric"]
 
@@ -55,36 +57,33 @@ class OwnMeasure(Measure):
     def calibrated_value(self, predictions: Predictions) -> float | None:
         return None
 
-    def bind(self, predictions: Predictions) -> BoundOwn:
-        return BoundOwn(predictions, self)
+    def bind(self, predictions: Predictions) -> RowStatistic:
+        weight, given = predictions.sample_weight, dict[str, Any]()
+        if weight is not None:
+            if "sample_weight" not in parameters_of(self.compute):
+                reason = f"{self.name} has no parameter sample_weight, and the rows have weights"
+                raise NotApplicable(reason, "give the function one, or leave the weights out")
+            given = {"sample_weight": weight}
 
+        def values(labels: Labels) -> Floats:
+            return np.array([self._value(predictions, row, given) for row in labels])
 
-class BoundOwn(BoundMeasure):
-    """The function with the predictions, for any labels."""
+        bound = RowStatistic(fitted(RowUnits(predictions), values))
+        sizes = np.abs([bound.value(), *bound.values(bound.redraw(resample_keys(0, FEW)))])
+        bound.scale = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
+        return bound
 
-    def __init__(self, predictions: Predictions, measure: OwnMeasure) -> None:
-        super().__init__(predictions)
-        self.measure = measure
-        weight = predictions.sample_weight
-        if weight is not None and "sample_weight" not in parameters_of(measure.compute):
-            reason = f"{measure.name} has no parameter sample_weight, and the rows have weights"
-            raise NotApplicable(reason, "give the function one, or leave the weights out")
-        self._given = {} if weight is None else {"sample_weight": weight}
-        sizes = np.abs([self.value(), *self.values(self.redraw(resample_keys(0, FEW)))])
-        self.scale = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
-
-    def values(self, labels: Labels) -> Floats:
-        return np.fromiter(map(self._value, labels), np.float64, len(labels))
-
-    def _value(self, labels: Labels) -> float:
-        given, name = labels.astype(np.int64), self.measure.name
+    def _value(self, predictions: Predictions, row: Labels, given: dict[str, Any]) -> float:
+        """Return the value of the function for labels (n,), which may be wrong in many ways."""
+        labels, name = row.astype(np.int64), self.name
         try:
-            found = self.measure.compute(self.predictions.probs, given, **self._given)
+            found = self.compute(predictions.probs, labels, **given)
         except Exception as error:
-            which = "observed" if np.array_equal(given, self.predictions.labels) else "redrawn"
-            codes = f"{which} labels as codes 0..{self.predictions.m - 1}"
-            shape = self.predictions.probs.shape
-            error.add_note(f"caltest called {name} with probabilities {shape} and {codes}")
+            which = "observed" if np.array_equal(labels, predictions.labels) else "redrawn"
+            codes = f"{which} labels as codes 0..{predictions.m - 1}"
+            error.add_note(
+                f"caltest called {name} with probabilities {predictions.probs.shape} and {codes}"
+            )
             raise
         value = np.asarray(found)
         if value.size != 1 or value.dtype.kind not in "fiub" or math.isnan(float(value.item())):

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.outcome import RowTerms
-from caltest.numerics.recursion import exponential_pair_sums
-from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations
 from caltest.types import Floats, Ints
-from caltest.units.sums import Flipped
+from caltest.units import Flipped
 
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 MOST = 1 << 27  # sums of all clusters: 1 GiB
@@ -93,21 +91,6 @@ def product_length(features: Floats, gaps: Floats) -> ResidualStatistic:
         return lambda signs: np.square(signs @ sums).sum(axis=1)
 
     return ResidualStatistic(flipped)
-
-
-def pairs_on_line(decay: Floats, gaps: Floats) -> ResidualStatistic:
-    """Return the sum over pairs of rows on a line of an exponential kernel times their residuals.
-
-    `decay` (n,) is what the kernel loses from the row before, in ascending order, in which `gaps`
-    (n,) are the residuals.
-    """
-
-    def sums(signs: Floats) -> Floats:
-        out = np.empty(len(signs))
-        exponential_pair_sums(decay, gaps, np.zeros(1), signs, out)
-        return out
-
-    return ResidualStatistic(lambda clusters, _: of_rows(sums, clusters))
 
 
 def row_by_row(clusters: Ints, function: Callable[[Floats], Any]) -> Flipped:
@@ -234,20 +217,6 @@ def residuals_up_to(places: Floats, weight: Floats, steps: int) -> Floats:
     check_size(places.size * steps)
     ends = np.arange(1, steps) / steps
     return weight[:, None] * ((places[:, None] < ends) - ends)
-
-
-def range_of_sums(event: Floats, gaps: Floats) -> ResidualStatistic:
-    """Return the largest less the smallest partial sum over sorted scores, 0 among them.
-
-    `event` (n,) are the scores in ascending order, and `gaps` their residuals times the weights.
-    """
-    given = gaps, np.zeros(gaps.size), step_ends(event), np.array([0, gaps.size])
-
-    def extremes(signs: Floats) -> Floats:
-        high, low = partial_sum_extremes(signs, *given)[..., 0]
-        return np.asarray(high - low)
-
-    return ResidualStatistic(lambda clusters, _: of_rows(extremes, clusters))
 
 
 def check_finite(terms: Floats) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
@@ -20,11 +20,10 @@ from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.types import Events, Flags, Floats, Labels, Order
-from caltest.units import RowUnits
-from caltest.units.units import check_one_dimension, check_unweighted
+from caltest.units import RowUnits, check_one_dimension, check_unweighted
 
 __all__ = [  # noqa: RUF022
     "SplitLikelihoodRatio",
@@ -56,14 +55,11 @@ class SplitMeasure(Measure):
     those that have the same ones in theirs, since an order by label would tell a split of labels.
     """
 
-    splits: int = 10
+    splits: int = checks.option(10, checks.check_count)
     of_event: ClassVar[bool] = False
     symbol: ClassVar[str] = "e-value"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form",)
     interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
-
-    def __post_init__(self) -> None:
-        checks.check_count(self.splits, "splits")
 
     def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the e-value, with the p-value that Markov's inequality gives."""
@@ -201,12 +197,7 @@ def log_normalised(logits: Floats) -> Floats:
 
 
 def e_likelihood_ratio(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    splits: int = 10,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, splits: int = 10, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the e-value of a split likelihood ratio, a bet on a recalibration.
 
@@ -261,7 +252,7 @@ def e_likelihood_ratio(
     >>> ct.measures.e_likelihood_ratio(p, (p > 0.8).astype(int)) > 1e6
     True
     """
-    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, **rows)
+    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,12 +300,7 @@ def isotonic_at(event: Floats, labels: Events, asked: Floats) -> Floats:
 
 
 def e_hosmer_lemeshow(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    splits: int = 10,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, splits: int = 10, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the e-value of the safe Hosmer-Lemeshow test, a bet on an isotonic fit.
 
@@ -370,4 +356,4 @@ def e_hosmer_lemeshow(
     >>> ct.measures.e_hosmer_lemeshow(p, (p > 0.8).astype(int)) > 1e6
     True
     """
-    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, **rows)
+    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, **rows)

@@ -67,15 +67,17 @@ class ToleranceBootstrap:
         Of how often each row counts, (B, n): the bootstrap of the estimate less the error, (B,).
     null_text : str
         The null distribution in words.
-    notes : tuple of str
-        What the reader of the p-value should know.
     """
 
     value: float
     n: int
     resample: Callable[[Events], Floats]
     null_text: str
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of the p-value should know."""
+        return few_rows_notes(self.n)
 
 
 # The quantiles of Poisson(1) at the middles of 2^16 intervals.
@@ -215,23 +217,23 @@ class Deviation:
         boundary = nearest * ratio + self.degenerate
         return max(far, _in_errors(self.value - nearest, boundary))
 
+    def limit(
+        self, bound: BoundMeasure, tolerance: Tolerance, squared: float, estimate: float
+    ) -> Outcome:
+        """Return the normal limit; `squared` is the tolerance in the units of the self."""
+        if self.variance == 0:
+            same = "the estimate does not change when a row is left out"
+            remedy = "use more data, or null='exact' without tolerance"
+            raise NotApplicable(f"{same}, so that it has no standard error", remedy)
+        z = self.z(squared)
+        pvalue, text = normal_sf(tolerance.signed(z)), f"normal limit, {BOUNDARY}"
+        about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
+        about["notes"] = (*bound.notes, *few_rows_notes(bound.predictions.n))
+        return outcome_of(
+            "z", z, pvalue, text, estimate, alternative=tolerance.alternative, **about
+        )
+
 
 def _in_errors(distance: float, variance: float) -> float:
     """Return a distance in standard errors, infinite ones where they underflow."""
     return distance / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, distance)
-
-
-def deviation_limit(
-    bound: BoundMeasure, deviation: Deviation, tolerance: Tolerance, squared: float, estimate: float
-) -> Outcome:
-    """Return the normal limit; `squared` is the tolerance in the units of the deviation."""
-    if deviation.variance == 0:
-        raise NotApplicable(
-            "the estimate does not change when a row is left out, so that it has no standard error",
-            "use more data, or null='exact' without tolerance",
-        )
-    z = deviation.z(squared)
-    pvalue, text = normal_sf(tolerance.signed(z)), f"normal limit, {BOUNDARY}"
-    about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
-    about["notes"] = (*bound.notes, *few_rows_notes(bound.predictions.n))
-    return outcome_of("z", z, pvalue, text, estimate, alternative=tolerance.alternative, **about)

@@ -18,7 +18,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.types import Floats, Hashes, Labels
-from caltest.units.units import check_unweighted
+from caltest.units import check_unweighted
 
 Draw = Callable[[np.random.Generator, int], Labels]
 Evaluate = Callable[[Labels], Floats]

@@ -22,7 +22,7 @@ from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations, Rows
 from caltest.types import Floats, Ints
-from caltest.units.units import row_weights
+from caltest.units import row_weights
 
 FEW_CLUSTERS = 20
 FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric

@@ -13,8 +13,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.outcome import Outcome, Part
 from caltest.nulls import base
 from caltest.numerics.joint import tie_tolerance

@@ -8,11 +8,11 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.nulls import base
 from caltest.predictions import Predictions
 from caltest.types import Events, Floats
-from caltest.units.units import check_unweighted
+from caltest.units import check_unweighted
 
 REPEATED = (
     "consistency resampling repeats predictions, which can make calibrated models fail "
@@ -24,6 +24,9 @@ FEW_ROWS_NOTE = (
     "too often; "
     "the exact null does not"
 )
+
+
+BOOTSTRAPPED = "multinomial bootstrap of the degenerate U-statistic"
 
 
 def consistency_test(measure: Measure, predictions: Predictions, draws: base.Draws) -> Outcome:
@@ -93,19 +96,10 @@ def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws
     estimate = (total - float(diagonal.sum())) / (n * (n - 1))
     observed = n / (n - 1) * estimate - total / n**2
     replicates = base.Replicates(np.append(observed, resampled), pairs.scale, "greater")
-    return Outcome(
-        statistic_name="T",
-        statistic=observed,
-        pvalue=replicates.pvalue,
-        estimate=estimate,
-        alternative="greater",
-        null_text="multinomial bootstrap of the degenerate U-statistic",
-        parameters=pairs.parameters,
-        notes=pairs.notes if n >= ROWS_FOR_BOOTSTRAP else (*pairs.notes, FEW_ROWS_NOTE),
-        degenerate=pairs.degenerate,
-        distribution=resampled,
-        replicates=replicates,
-    )
+    few = (FEW_ROWS_NOTE,) if n < ROWS_FOR_BOOTSTRAP else ()
+    about = pairs.described() | {"null_text": BOOTSTRAPPED, "notes": (*pairs.notes, *few)}
+    about |= {"distribution": resampled, "replicates": replicates}
+    return outcome_of("T", observed, replicates.pvalue, estimate=estimate, **about)
 
 
 def _multinomial_counts(n: int, rng: np.random.Generator, size: int) -> Events:

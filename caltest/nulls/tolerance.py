@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, draw_poisson, tolerance_of
 from caltest.nulls.base import Draws, drawn_batches, resampled_values, resampling_pvalue
 from caltest.predictions import Predictions
@@ -35,16 +36,10 @@ def tolerance_test(
         errors = resampled_values(batches, given.resample, given.n, pooled=False)
         resampled = tolerance.value + errors
         observed, others = tolerance.signed(given.value), tolerance.signed(1.0) * resampled
-        outcome = Outcome(
-            statistic_name=measure.symbol,
-            statistic=given.value,
-            pvalue=resampling_pvalue(observed, others),
-            estimate=given.value,
-            alternative=tolerance.alternative,
-            null_text=given.null_text,
-            notes=given.notes,
-            distribution=resampled,
-        )
+        about: dict[str, Any] = {"notes": given.notes, "alternative": tolerance.alternative}
+        pvalue, text = resampling_pvalue(observed, others), given.null_text
+        found = measure.symbol, given.value, pvalue, text, given.value
+        outcome = outcome_of(*found, distribution=resampled, **about)
     if tolerance.equivalence:
         # Too large an error can be unseen where it shows in few events: as few as there are, or
         # fewer, have this probability. Without events among rare ones the estimate hardly varies.

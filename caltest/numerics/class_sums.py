@@ -177,14 +177,16 @@ def binary_brier_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
 
 
 @njit(fastmath=REDUCE)
-def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
-    """Return sum_i w_i (y_i - p_i) for each row of `labels` (B, n)."""
-    out = np.zeros(labels.shape[0])
-    for b in range(labels.shape[0]):
-        total = 0.0
-        for i in range(labels.shape[1]):
-            total += weight[i] * (labels[b, i] - event[i])
-        out[b] = total
+def residual_sums(observed: Labels, shift: Floats, slopes: Floats) -> Floats:
+    """Return the sums of slopes (J, U) times observed (B, U) less the shift, (B, J)."""
+    out = np.empty((len(observed), len(slopes)))
+    for b in range(len(observed)):
+        seen = observed[b]
+        for j in range(len(slopes)):
+            factor, total = slopes[j], 0.0
+            for i in range(shift.size):
+                total += factor[i] * (seen[i] - shift[i])
+            out[b, j] = total
     return out
 
 

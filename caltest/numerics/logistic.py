@@ -23,6 +23,12 @@ SERIES = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))  # of the exp
 NO_FRACTION = 1.5 * 2.0**52  # a float of this size has no digits after the point
 
 
+def clipped_log_odds(p: Floats, least: float) -> Floats:
+    """Return log p / (1 - p), of p within [least, 1 - least]."""
+    inside = np.clip(p, least, 1.0 - least)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
 def fit_logistic(X: Floats, t: Floats, w: Floats, ridge: Floats) -> tuple[Floats, Floats]:
     """Minimise sum_i w_i [log(1 + exp(eta_i)) - t_i eta_i] + ridge'beta^2 / 2, eta = beta'X.
 

@@ -17,7 +17,7 @@ from caltest.plots import base
 from caltest.results import HTest
 from caltest.results.htest import required
 from caltest.types import Axes, Floats, Ints
-from caltest.units.units import rounding_scale
+from caltest.units import rounding_scale
 
 SEED = (1952, 471)
 DRAWS = 1999  # of numbers of rows, which take no longer for many rows

@@ -20,7 +20,7 @@ from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_meas
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import required
 from caltest.types import AnyArray, Axes, Floats
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

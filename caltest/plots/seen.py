@@ -32,8 +32,7 @@ from caltest.results.wording import rows_of_slope
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.types import Floats
-from caltest.units import CellUnits, RowUnits, Units
-from caltest.units.units import check_one_dimension
+from caltest.units import CellUnits, RowUnits, Units, check_one_dimension
 
 Kind = TypeVar("Kind")
 

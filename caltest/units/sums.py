@@ -235,12 +235,10 @@ class Statistic:
 
     Attributes
     ----------
-    units : Units
-        The units, in the order of what is redrawn.
     sums : UnitSums
-        What is summed.
+        What is summed over the units.
     value : callable
-        The statistics (B, G) of the sums.
+        The statistics (B, G) of the sums, by default these.
     scale : float or (G,) array
         Size of the terms of the statistic: ties are measured by it.
     estimate : callable
@@ -268,9 +266,8 @@ class Statistic:
         large; with `tails_text` in words. Without them, statistics are redrawn.
     """
 
-    units: Units
     sums: UnitSums
-    value: Callable[[Any], Floats]
+    value: Callable[[Any], Floats] = np.asarray
     scale: Floats | float = 1.0
     estimate: Callable[[float], float] = float
     comparable: Callable[[Floats], Floats] = np.asarray
@@ -286,6 +283,11 @@ class Statistic:
     blind: Flags | None = None
     tails: Tails | None = None
     tails_text: str = ""
+
+    @property
+    def units(self) -> Units:
+        """The units, in the order of what is redrawn."""
+        return self.sums.units
 
     def values(self, observed: Observed) -> Floats:
         """Return the statistics (B, G) of what is observed (B, U)."""

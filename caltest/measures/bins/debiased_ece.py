@@ -10,9 +10,9 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.checks import check_flag
+from caltest.checks import check_flag, option
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
@@ -23,12 +23,11 @@ from caltest.measures.tolerance import (
     Tolerance,
     ToleranceTest,
     designated_labels,
-    deviation_limit,
     unseen_chance,
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats, Ints, Order
 
 __all__ = ["DebiasedECE", "debiased_ece"]
@@ -100,16 +99,12 @@ def _cases_in_bins(
 class DebiasedECE(ToleranceTest, BinErrors):
     """The debiased squared ECE with its bins; see `debiased_ece` for the parameters."""
 
-    root: bool = False  # type: ignore[misc]  # an option here
+    root: bool = option(default=False, check=check_flag)  # type: ignore[misc]  # an option here
 
     key, title = "debiased-ece", "debiased squared calibration error"
     distance: ClassVar[str] = DEBIASED
     # A resample with its repeated rows is not unbiased.
     intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_flag(self.root, "root")
 
     @property
     def symbol(self) -> str:
@@ -159,7 +154,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
         rows = self.rows(predictions)
         deviation = binned_deviation(rows, equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
-        return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
+        return deviation.limit(bound, tolerance, squared, estimate)
 
     def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the largest tail of numbers of labels with the error in one bin, or in all."""
@@ -175,13 +170,12 @@ def debiased_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     min_size: int = 10,
     max_bins: int | None = None,
     root: bool = False,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Estimate the squared calibration error in bins with the bias of the plug-in removed.
 
@@ -243,7 +237,7 @@ def debiased_ece(
     measure = DebiasedECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, root=root
     )
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:

@@ -12,19 +12,13 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
-from caltest.measures.binning import (
-    Cells,
-    check_power,
-    event_cuts,
-    quantile_cells,
-    split_cells,
-    uniform_cells,
-)
+from caltest.measures.binning import Cells, event_cuts, quantile_cells, split_cells, uniform_cells
 from caltest.measures.bins import errors
 from caltest.measures.bins.errors import BinMean, BinnedCells, BinnedRows, Bins, Distance
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import Flippable
@@ -32,13 +26,14 @@ from caltest.numerics.bins import power_means, uniform_bins
 from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Measured, Predictions, check_names
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
+from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension, check_unweighted
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
 
+BINNINGS = ("uniform", "quantile", "median-variance")
 NAMES = {
     "tv": "total variation",
     "cityblock": "city-block distance",
@@ -58,22 +53,15 @@ WORST = (
 class BinErrors(Measure):
     """A power mean over bins of a distance of labels to predictions; see `ece` for the options."""
 
-    binning: str = "uniform"
-    bins: int = 15
-    min_size: int = 10
-    max_bins: int | None = None
+    binning: str = checks.option("uniform", checks.one_of(BINNINGS))
+    bins: int = checks.option(15, checks.check_count)
+    min_size: int = checks.option(10, checks.check_integer)
+    max_bins: int | None = checks.option(None, checks.optional(checks.check_integer))
 
-    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
     drawn_as: ClassVar[str] = "reliability"
     p: ClassVar[float] = 1.0  # the power of the mean over bins
     root: ClassVar[bool] = False  # whether the error is the root of the mean
     parameters: ClassVar[Mapping[str, object]] = {}  # options printed besides those of the bins
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.binning, self.binnings, "binning")
-        checks.check_count(self.bins)
-        checks.check_integer(self.min_size, "min_size")
-        checks.check_optional_integer(self.max_bins, "max_bins")
 
     @property
     @abstractmethod
@@ -103,7 +91,8 @@ class BinErrors(Measure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        return BinMean(mass, squares, mean, self.distance, float(self.p), first, self.root)
+        given = mass, squares, mean, self.distance, float(self.p), first
+        return BinMean(*given, is_root=self.root)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""
@@ -129,7 +118,6 @@ class BinErrors(Measure):
         bins, classes = mean.mean.shape
         occupied = {"occupied bins": bins} if classes > 2 else {}
         return Statistic(
-            units=sums.units,
             sums=sums,
             value=mean.errors,
             scale=units.rounding,
@@ -174,21 +162,20 @@ def counted(predictions: Predictions) -> Predictions:
     return predictions.without(weight == 0)
 
 
+def check_distance(distance: object, name: str) -> object:
+    """Check a distance: one that has a name here, or a function."""
+    return distance if callable(distance) else checks.check_choice(distance, tuple(NAMES), name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DistanceErrors(BinErrors):
     """A power mean over bins of a distance of the user's choice."""
 
-    distance: Distance = "tv"
+    binning: str = checks.option("uniform", checks.one_of((*BINNINGS, "sweep")))
+    distance: Distance = checks.option("tv", check_distance)
 
-    binnings: ClassVar[tuple[str, ...]] = (*BinErrors.binnings, "sweep")
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
     largest: ClassVar[float] = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not callable(self.distance):
-            checks.check_choice(self.distance, tuple(NAMES), "distance")
-        check_power(self.p)
 
     @property
     def parameters(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -227,7 +214,7 @@ def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic
     starts, ends = tie_runs(units.mean)
 
     def values(labels: Labels) -> Floats:
-        """Return the errors (B, 1)."""
+        """Return the errors (B,)."""
         bins = sweep_counts(labels, starts, ends)
         size, expected, events = sweep_sums(labels, bins, ends, units.mean)
         inside = np.maximum(size, 1.0)
@@ -239,12 +226,11 @@ def sweep_statistic(measure: DistanceErrors, units: SortedRowUnits) -> Statistic
                 row[used] = errors.row_distances(of.distance, *(mean[used] for mean in means))
         else:
             lengths = of.lengths(y - p)
-        return power_means(lengths, size / units.rows, of.power, of.first)
+        return power_means(lengths, size / units.rows, of.power, of.first)[:, 0]
 
     bins = int(sweep_counts(units.observed[None], starts, ends)[0])
     parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
-    sums = FunctionOfUnits(units, values)
-    return Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
+    return fitted(units, values, scale=1.0, parameters=parameters)
 
 
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:
@@ -328,7 +314,7 @@ def sweep_sums(labels: Labels, bins: Ints, ends: Ints, event: Floats) -> Floats:
 class ECE(DistanceErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    p: float = 1  # type: ignore[misc]  # an option here
+    p: float = checks.option(1, checks.check_power)  # type: ignore[misc]  # an option here
 
     key, title = "ece", "expected calibration error"
 
@@ -351,14 +337,13 @@ def ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     min_size: int = 10,
     max_bins: int | None = None,
     distance: Distance = "tv",
     p: float = 1,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the ECE of whole vectors, all classes together; most papers mean `confidence_ece`.
 
@@ -444,7 +429,7 @@ def ece(
     measure = ECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance, p=p
     )
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 def confidence_ece(
@@ -496,16 +481,16 @@ def confidence_ece(
     >>> float(round(ct.measures.confidence_ece(probs, labels), 3))  # (|1 - 0.7| + |0 - 0.6|) / 2
     0.45
     """
+    check_names(rows, Measured, confidence_ece)
     measure = ECE(binning=binning, bins=bins, p=p)
-    return measure.evaluate(probs, labels, "confidence", **rows)
+    return measure.evaluate(probs, labels, lens="confidence", **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MCE(DistanceErrors):
     """The MCE with its bins and distance; see `mce` for the parameters."""
 
-    key, title = "mce", "maximum calibration error"
-    symbol: ClassVar[str] = "MCE"
+    key, title, symbol = "mce", "maximum calibration error", "MCE"
     p: ClassVar[float] = math.inf
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS, WORST)
 
@@ -524,13 +509,12 @@ def mce(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     min_size: int = 10,
     max_bins: int | None = None,
     distance: Distance = "tv",
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the MCE of whole vectors, all classes together; most papers mean lens="confidence".
 
@@ -581,10 +565,7 @@ def mce(
     measure = MCE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance
     )
-    return measure.evaluate(probs, labels, lens, **rows)
-
-
-BINNINGS = ("uniform", "quantile")
+    return measure.evaluate(probs, labels, **rows)
 
 
 @njit()
@@ -605,9 +586,9 @@ def class_counts(labels: Labels, weight: Floats, codes: Labels, bins: int) -> Fl
 class ClasswiseECE(Measure):
     """The classwise ECE with its bins; see `classwise_ece` for the parameters."""
 
-    binning: str = "uniform"
-    bins: int = 15
-    p: float = 1
+    binning: str = checks.option("uniform", checks.one_of(BINNINGS[:2]))
+    bins: int = checks.option(15, checks.check_count)
+    p: float = checks.option(1, checks.check_power)
 
     key, title = "classwise-ece", "classwise expected calibration error"
     largest: ClassVar[float] = 1.0
@@ -615,11 +596,6 @@ class ClasswiseECE(Measure):
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (errors.BINS,)
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.binning, BINNINGS, "binning")
-        checks.check_count(self.bins)
-        check_power(self.p)
 
     @property
     def symbol(self) -> str:
@@ -635,16 +611,13 @@ class ClasswiseECE(Measure):
         bins = mean.mass.size // predictions.m
 
         def values(labels: Labels) -> Floats:
-            """Return the mean over the classes of their errors, (B, 1)."""
+            """Return the mean over the classes of their errors, (B,)."""
             counts = class_counts(labels, units.scale, codes, bins).reshape(len(labels), -1)
             distances = mean.event_distances(counts)
-            return np.asarray(mean.errors(distances).mean(axis=1, keepdims=True))
+            return np.asarray(mean.errors(distances).mean(axis=1))
 
-        sums = FunctionOfUnits(units, values)
         parameters = {"binning": self.binning, "bins": self.bins}
-        return RowStatistic(
-            Statistic(units=units, sums=sums, value=np.asarray, parameters=parameters)
-        )
+        return RowStatistic(fitted(units, values, scale=1.0, parameters=parameters))
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
@@ -678,11 +651,10 @@ def classwise_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     p: float = 1,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the classwise expected calibration error, the mean of the ECE of every class.
 
@@ -740,4 +712,4 @@ def classwise_ece(
     0.167
     """
     measure = ClasswiseECE(binning=binning, bins=bins, p=p)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)

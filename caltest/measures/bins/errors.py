@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +32,13 @@ UNITS = {**NORMS, "sqeuclidean": 1.0, DEBIASED: 1.0}
 BINS = "the interval is for the error in these bins, held fixed; finer bins may have a larger error"
 
 
-@dataclass(frozen=True, eq=False)
 class BinMean:
     """The power mean over bins of the distance of mean labels to mean predictions.
 
     The S bins make T tables, one after the other, such as one for each class or group, each of
     which has an error. A bin may be empty.
 
-    Attributes
+    Parameters
     ----------
     mass, squares : (S,) array
         The sums of weights and of squared weights in the bins.
@@ -54,59 +52,49 @@ class BinMean:
         The first bin of each table.
     is_root : bool
         Whether the root of the mean is the error; a negative one counts as 0.
+
+    Attributes
+    ----------
+    is_norm, is_debiased : bool
+        Whether the error is a norm of sums of residuals, and whether its bias is taken away.
+    unit : float
+        What sums over the classes of (squared) residuals are multiplied by.
+    size : (S,) array
+        The mass of each bin, 1 where it is empty.
+    share : (S,) array
+        The share of each bin in the mean. A bin with one row tells nothing of the variance of its
+        labels: it has no share in the debiased mean.
+    correction : (S,) array
+        What the mean of y (1 - y) of each bin is multiplied by, its bias.
     """
 
-    mass: Floats
-    squares: Floats
-    mean: Floats
-    distance: Distance
-    power: float
-    first: Ints
-    is_root: bool = False
-
-    @property
-    def is_norm(self) -> bool:
-        """Whether the error is a norm of sums of residuals."""
-        return self.distance in NORMS
-
-    @cached_property
-    def unit(self) -> float:
-        """What sums over the classes of (squared) residuals are multiplied by."""
-        both = 2.0 if self.mean.shape[1] == 1 and self.distance != DEBIASED else 1.0
-        return both * UNITS[str(self.distance)]
-
-    @cached_property
-    def size(self) -> Floats:
-        """The mass of each bin, 1 where it is empty."""
-        return np.where(self.mass > 0.0, self.mass, 1.0)
-
-    @cached_property
-    def share(self) -> Floats:
-        """The share of each bin in the mean.
-
-        A bin with one row tells nothing of the variance of its labels: it has no share in the
-        debiased mean.
-        """
-        total = np.add.reduceat(self.mass, self.first)
-        share = self.mass / np.repeat(total, np.diff(self.first, append=self.mass.size))
-        return np.where(self._variance < 1.0, share, 0.0) if self.distance == DEBIASED else share
-
-    @cached_property
-    def _variance(self) -> Floats:
-        """The sum of the squared weights over the square of their sum, s; 0 if none is corrected.
-
-        It is 1/n for equal weights. With s the variance of the mean label of a bin in units of that
-        of a label, s / (1 - s) times the mean of y (1 - y) is unbiased where there are two rows.
-        """
-        if self.distance != DEBIASED:
-            return np.zeros_like(self.mass)
-        s = self.squares / np.square(self.size)
-        return np.where(s > 1.0 - 1e-9, 1.0, s)
-
-    @cached_property
-    def correction(self) -> Floats:
-        """What the mean of y (1 - y) of each bin is multiplied by, its bias."""
-        return self._variance / np.where(self._variance < 1.0, 1.0 - self._variance, 1.0)
+    def __init__(
+        self,
+        mass: Floats,
+        squares: Floats,
+        mean: Floats,
+        distance: Distance,
+        power: float,
+        first: Ints,
+        *,
+        is_root: bool = False,
+    ) -> None:
+        self.mass, self.mean, self.distance = mass, mean, distance
+        self.power, self.first, self.is_root = power, first, is_root
+        self.is_norm, self.is_debiased = distance in NORMS, distance == DEBIASED
+        both = 2.0 if mean.shape[1] == 1 and not self.is_debiased else 1.0
+        self.unit = both * UNITS.get(str(distance), 1.0)
+        self.size = np.where(mass > 0.0, mass, 1.0)
+        total = np.add.reduceat(mass, first)
+        self.share = mass / np.repeat(total, np.diff(first, append=mass.size))
+        self.correction = np.zeros_like(mass)
+        if self.is_debiased:
+            # The variance of the mean label in units of that of a label, 1/n for equal weights:
+            # s / (1 - s) times the mean of y (1 - y) is unbiased where there are two rows.
+            s = squares / np.square(self.size)
+            has_two = s <= 1.0 - 1e-9
+            self.share = np.where(has_two, self.share, 0.0)
+            self.correction = np.where(has_two, s, 1.0) / np.where(has_two, 1.0 - s, 1.0)
 
     def lengths(self, gaps: Floats) -> Floats:
         """Return the distances (...) that mean residuals (..., c) stand for."""
@@ -117,7 +105,7 @@ class BinMean:
         """Return the distances (B, S) for weighted numbers of the event of each bin."""
         y = counts / self.size
         distances = self.lengths((y - self.mean[:, 0])[..., None])
-        if self.distance == DEBIASED:
+        if self.is_debiased:
             distances -= self.correction * y * (1.0 - y)
         return distances
 
@@ -125,15 +113,6 @@ class BinMean:
         """Return the error of each table, (B, T), for the distance of each bin, (B, S)."""
         values = loops.power_means(distances, self.share, self.power, self.first)
         return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
-
-    def of_residuals(self, sums: Floats) -> Floats:
-        """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
-        return self.norm(sums.reshape(-1, *self.mean.shape) / self.size[:, None], self.share)
-
-    def square_lengths(self, sums: Floats) -> Floats:
-        """Return the sum over bins of the squares of sums (B, S c) over their mass."""
-        squares = np.square(sums.reshape(-1, *self.mean.shape)).sum(axis=2)
-        return np.asarray(squares @ (1.0 / self.size))
 
     def gaps(self, mass: Floats, sums: Floats) -> Floats:
         """Return gaps of which the error is the norm, of masses (..., S) and sums of residuals.
@@ -185,9 +164,17 @@ def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> Resid
     classes = mean.mean.shape[1]
     cells = (codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
     given = cells, bin_residuals(predictions, mean), mean.mean.size
-    found = of_cells(*given, mean.of_residuals)
+
+    def error(sums: Floats) -> Floats:  # its bias is not taken away
+        return mean.norm(sums.reshape(-1, *mean.mean.shape) / mean.size[:, None], mean.share)
+
+    def squares(sums: Floats) -> Floats:
+        own = np.square(sums.reshape(-1, *mean.mean.shape)).sum(axis=2)
+        return np.asarray(own @ (1.0 / mean.size))
+
+    found = of_cells(*given, error)
     if mean.power < np.inf:
-        found.quadratic = of_cells(*given, mean.square_lengths)
+        found.quadratic = of_cells(*given, squares)
     return found
 
 
@@ -247,8 +234,7 @@ class BinnedRows(RowUnits):
     @cached_property
     def weight(self) -> Floats | None:
         """The sample weights in the order of the bins."""
-        weight = self.predictions.sample_weight
-        return None if weight is None else self.in_order(weight)
+        return self.scale if self.is_weighted else None
 
     def count(self, observed: Observed) -> Floats:
         """Return the weighted number of events (B, bins) for labels (B, U)."""
@@ -346,7 +332,7 @@ class Bins(UnitSums):
         none = of.lengths(of.mean) - of.correction
         given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
         lengths = loops.class_lengths(observed, *given, is_square=not of.is_norm)
-        return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
+        return lengths if of.is_debiased else np.maximum(lengths, 0.0)  # rounding
 
     def observed(self) -> Any:
         if self.units.by_event:

@@ -12,14 +12,14 @@ import numpy as np
 import scipy
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Seen
 from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.measures.fits import ReadOnly, by_member
 from caltest.numerics.bins import sort_by_cell
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import AnyArray, Floats, Ints
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
@@ -80,11 +80,10 @@ def reliability_bins(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     binning: str = "uniform",
     bins: int = 15,
     confidence: float = 0.95,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> ReliabilityBins | list[ReliabilityBins]:
     r"""Compute the bins of a reliability diagram and the consistency limits of each.
 
@@ -144,7 +143,7 @@ def reliability_bins(
     checks.check_count(bins)
     level = checks.check_confidence(confidence)
     found = partial(_bins, binning=binning, bins=bins, level=level)
-    return by_member(probs, labels, lens, found, reliability_bins, rows)
+    return by_member(probs, labels, found, reliability_bins, rows)
 
 
 def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> ReliabilityBins:

@@ -8,13 +8,12 @@ from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest import checks
+from caltest.checks import check_integer, option, optional
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
 from caltest.numerics.loops import njit
-from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, FunctionOfUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension, check_unweighted
@@ -36,20 +35,12 @@ LANES = 8  # resamples side by side hide the latency of each
 class TCal(Measure):
     """T-Cal with its scales; see `t_cal`."""
 
-    scales: int | None = None
+    scales: int | None = option(None, optional(check_integer))
 
-    key, title = "t-cal", "T-Cal, adaptive debiased plug-in"
+    key, title, symbol = "t-cal", "T-Cal, adaptive debiased plug-in", "T-Cal"
     drawn_as: ClassVar[str] = "reliability"
 
-    def __post_init__(self) -> None:
-        checks.check_optional_integer(self.scales, "scales")
-
-    symbol: ClassVar[str] = "T-Cal"
-
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
-
-    def takes(self, form: str) -> bool:
-        return super().takes(form) and not (form == "cells" and self.needs_rows)
 
     def statistic(self, units: Units) -> Statistic:
         limit = self.limit_of_scales(units.rows)
@@ -122,7 +113,6 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
     # T_b is a difference of sums of squares in the units of its deviation.
     events = max(1.0, float(variance.sum()))
     return Statistic(
-        units=units,
         sums=FunctionOfUnits(units, lambda y: dyadic_sums(y, rows, bins, part, scales)),
         value=lambda sums: (sums / deviation).max(axis=1, keepdims=True),
         scale=units.rounding * events / float(deviation.min()),
@@ -131,12 +121,7 @@ def dyadic_statistic(units: Units, cells: Ints, limit: int, variance: Floats) ->
 
 
 def t_cal(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    scales: int | None = None,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, scales: int | None = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the statistic of adaptive T-Cal, the largest of standardised debiased errors.
 
@@ -194,7 +179,7 @@ def t_cal(
     >>> float(round(ct.measures.t_cal([0.1, 0.3, 0.7, 0.9], [1, 1, 0, 0], scales=1), 3))
     6.481
     """
-    return TCal(scales=scales).evaluate(probs, labels, lens, **rows)
+    return TCal(scales=scales).evaluate(probs, labels, **rows)
 
 
 @njit()

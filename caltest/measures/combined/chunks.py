@@ -10,11 +10,10 @@ import numpy as np
 
 from caltest.checks.options import GIB, check_memory
 from caltest.kernels import Exponential
-from caltest.kernels.features import Features
-from caltest.measures.bound import in_words
-from caltest.measures.chunks import BoundChunks, FeatureTotals
+from caltest.kernels.features import Features, FeatureTotals
+from caltest.measures.bound import BoundChunks, in_words
 from caltest.measures.combined import component, context, tails
-from caltest.measures.combined.component import LEAST, STEADY, Observed, Source
+from caltest.measures.combined.component import LEAST, STEADY, Observed, PairSums, Source, Summing
 from caltest.measures.combined.loops import PACKED, LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells, HitRows
 from caltest.measures.outcome import Part
@@ -146,30 +145,13 @@ def _whole(values: Floats) -> Ints:
     return np.rint(values * WHOLE).astype(np.int64)
 
 
-class Taken:
-    """Sums that were taken chunk by chunk, for the observed labels and for every resample."""
-
-    def __init__(self, sums: Any, expected: Floats | float = 0.0) -> None:
-        self.expected, self.sums = expected, np.asarray(sums - expected)
-
-    def of(self, observed: Observed) -> Floats:
-        return self.sums
+def taken(sums: Any, expected: Floats | float = 0.0) -> Summing:
+    """Return sums that were taken chunk by chunk, of the observed labels and of every resample."""
+    own = np.asarray(sums - expected)
+    return Summing(lambda _: own, expected=expected)
 
 
-class TakenPairs(Taken):
-    """The squared differences of pairs (predicted class, class), times a precision, added up."""
-
-    def __init__(self, totals: PortfolioTotals) -> None:
-        expected = totals.expected("p top")
-        self.predicted = np.arange(totals.m)
-        self.precision = context.pair_precision(totals.expected("v top"), self.predicted, STEADY)
-        self.seen = totals.by_label.confusions[0]
-        gaps = totals.by_label.confusions - expected
-        super().__init__(np.einsum("bak,bak,ak->b", gaps, gaps, self.precision))
-        self.expected = expected
-
-
-class TakenCurves(Taken):
+class TakenCurves:
     """The largest standardised partial sum of each class, (B, m), over cells of its probability."""
 
     def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
@@ -178,8 +160,12 @@ class TakenCurves(Taken):
         self.counts = totals.whole["curves n"].reshape(expected.shape)
         gaps = totals.by_label.curves - expected
         self.gaps = gaps[0]
-        super().__init__(np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale)
+        self.sums: Floats = np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale
         self.expected = expected
+
+    def of(self, _observed: Observed) -> Floats:
+        """Return them for all labels."""
+        return self.sums
 
     def gaps_of(self, k: int) -> Floats:
         """Return the observed less the expected number of labels of class k in each cell."""
@@ -241,18 +227,18 @@ class ChunkSums:
     def read(self, labels: Any) -> Observed:
         return labels
 
-    def temperature(self) -> tuple[Taken, float]:
+    def temperature(self) -> tuple[Summing, float]:
         """Return the score of the temperature, and its standard deviation."""
-        return Taken(self.scores.sum(axis=1)), float(np.sqrt(self.of("spread").sum()))
+        return taken(self.scores.sum(axis=1)), float(np.sqrt(self.of("spread").sum()))
 
     @cached_property
     def place(self) -> Floats:
         """The middles of the cells of the confidence, as shares of the rows."""
         return component.middles(self.totals.whole["line n"])
 
-    def temperatures(self) -> tuple[Taken, Floats, Floats]:
+    def temperatures(self) -> tuple[Summing, Floats, Floats]:
         """Return that score by cells of the confidence, its variances, and their middles."""
-        return Taken(self.scores), self.of("spread"), self.place
+        return taken(self.scores), self.of("spread"), self.place
 
     def correcting_temperature(self, low: float = 0.0, high: float = 1.0) -> tuple[float, str]:
         """Return that of the rows, or the first step of Newton's method, and how to call it."""
@@ -263,48 +249,58 @@ class ChunkSums:
         beta = 1.0 + float(component.ratio(score, spread))
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
 
-    def frequencies(self) -> Taken:
+    def frequencies(self) -> Summing:
         """Return the numbers of labels of each class."""
-        return Taken(self.confusions_of.sum(axis=1), self.of("p"))
+        return taken(self.confusions_of.sum(axis=1), self.of("p"))
 
-    def slopes(self) -> tuple[Taken, Floats]:
+    def slopes(self) -> tuple[Summing, Floats]:
         """Return the scores of level and slope on the log of each class, and their errors."""
         mass = np.maximum(self.variances, 1e-12)
         centre = self.of("v log") / mass
         spread = np.maximum(self.of("v log^2") - centre * self.of("v log"), 0.0)
         excess = self.totals.by_label.logs / UNIT - self.of("p log")
         sd = np.sqrt(spread * (1.0 + STEADY / mass))
-        levels = self.frequencies().sums
+        levels = self.frequencies().of(None)
         standard = np.append(np.sqrt(self.variances + self.steady), sd)
-        return Taken(np.hstack([levels, excess - centre * levels])), standard
+        return taken(np.hstack([levels, excess - centre * levels])), standard
 
     def curves(self) -> TakenCurves:
         """Return the largest partial sum of each class."""
         return TakenCurves(self.totals, np.sqrt(self.variances + self.steady))
 
-    def confusions(self) -> TakenPairs:
+    def confusions(self) -> PairSums:
         """Return the sums over pairs of the predicted class and the class."""
-        return TakenPairs(self.totals)
+        expected, predicted = self.of("p top"), np.arange(self.totals.m)
+        precision = context.pair_precision(self.of("v top"), predicted, STEADY)
+        gaps = self.confusions_of - expected
+        sums = np.einsum("bak,bak,ak->b", gaps, gaps, precision)
+        return PairSums(
+            of=lambda _: sums,
+            expected=expected,
+            precision=precision,
+            predicted=predicted,
+            seen=lambda: self.confusions_of[0],
+        )
 
-    def ranks(self) -> tuple[Taken, Floats, Floats]:
+    def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
         chance = self.of("chance")
         covariance = np.diag(chance) - self.of("pairs").reshape(chance.size, -1)
-        return Taken(self.totals.by_label.places, chance), chance, covariance
+        return taken(self.totals.by_label.places, chance), chance, covariance
 
-    def roots(self) -> tuple[Taken, float]:
+    def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         mean = float(self.of("root"))
-        return Taken(self.totals.by_label.roots / ROOT, mean), mean
+        return taken(self.totals.by_label.roots / ROOT, mean), mean
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats] | None:
         """Return that of the rows in memory; others are not counted."""
         return None if self.rows is None else self.rows.below(limits)
 
-    def kernel(self) -> tuple[Taken, float, float]:
+    def kernel(self) -> tuple[Summing, float, float]:
         """Return the sums over pairs of rows, their unit, and the number of pairs."""
         whole, own = self.totals.kernel.pair_sums()
-        return Taken(whole - own), self.mass, float(self.mass) * max(self.mass - 1, 1)
+        return taken(whole - own), self.mass, float(self.mass) * max(self.mass - 1, 1)
 
 
 class CombinedChunks(BoundChunks):

@@ -14,9 +14,9 @@ from caltest.errors import NotApplicable, invalid
 from caltest.forecasts.container import Forecasts, PitCounts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundCells, BoundMeasure, in_words
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, in_words
 from caltest.measures.combined import component, forecasts
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, Function, combine
@@ -31,7 +31,7 @@ from caltest.numerics.joint import ROUNDING as TIED
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Measured, Predictions, Rows
+from caltest.predictions import Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
@@ -150,7 +150,7 @@ class Combined(Measure):
     components: Sequence[Name] | None = None
     design: object = None
 
-    key, title = "combined", "combination of several statistics"
+    key, title, symbol = "combined", "combination of several statistics", "C"
 
     def __post_init__(self) -> None:
         if self.design is not None:
@@ -163,7 +163,6 @@ class Combined(Measure):
             _check(name)
         object.__setattr__(self, "components", names)
 
-    symbol: ClassVar[str] = "C"
     drawn_as: ClassVar[str] = "reliability"
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
 
@@ -256,15 +255,11 @@ class Combined(Measure):
 def _check(name: object) -> None:
     """Raise InvalidInput unless a component, a registered test or one under a lens is named."""
     test = name[0] if isinstance(name, tuple) and len(name) == 2 else name
-    if isinstance(test, Measure) or (isinstance(test, str) and test in _known_names()):
+    known = KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
+    if isinstance(test, Measure) or (isinstance(test, str) and test in known):
         return
     rule = "components must be keys of components or of tests, measures, or pairs (test, lens)"
-    known = ", ".join(sorted(_known_names()))
-    raise invalid(rule, repr(name), f"use some of {known}")
-
-
-def _known_names() -> set[str]:
-    return KEYS | {key for measure in REGISTRY.values() for key in measure.declared_tests()}
+    raise invalid(rule, repr(name), f"use some of {', '.join(sorted(known))}")
 
 
 class BoundCombined(Combining):
@@ -442,10 +437,9 @@ def combined(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     components: Sequence[Name] | None = None,
     design: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
 
@@ -509,4 +503,4 @@ def combined(
     >>> ct.measures.combined(predictions) > 3
     True
     """
-    return Combined(components=components, design=design).evaluate(probs, labels, lens, **rows)
+    return Combined(components=components, design=design).evaluate(probs, labels, **rows)

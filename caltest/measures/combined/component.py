@@ -68,15 +68,35 @@ class Summing:
     ----------
     of : callable
         The sums for each row of what is observed, (B,) or (B, D).
-    signed : callable
+    signed : callable, optional
         A function of the sums as a statistic of residuals whose signs are flipped.
     expected : float or array
         What was taken away from sums over labels.
     """
 
     of: Callable[[Observed], Floats]
-    signed: Callable[[Function], ResidualStatistic]
+    signed: Callable[[Function], ResidualStatistic] | None = None
     expected: Floats | float = 0.0
+
+
+@dataclass(eq=False, kw_only=True)
+class PairSums(Summing):
+    """The squared differences of pairs (predicted class, class), times a precision, added up.
+
+    Attributes
+    ----------
+    expected, precision : (P, m) array
+        Of the P predicted classes: all m^2 pairs would be 3 GB at m = 20,000.
+    predicted : (P,) array
+        Which these are.
+    seen : callable
+        Returns the observed weights of the pairs.
+    """
+
+    expected: Floats
+    precision: Floats
+    predicted: Ints
+    seen: Callable[[], Floats]
 
 
 @dataclass(eq=False)
@@ -476,7 +496,7 @@ def confusions(source: Source) -> Component:
     pairs = source.confusions()
 
     def finding() -> Finding:
-        expected, observed = pairs.expected, pairs.seen
+        expected, observed = pairs.expected, pairs.seen()
         size = np.square(observed - expected) * pairs.precision
         size[expected.sum(axis=1) <= 0.0] = -1.0  # the rows there weigh nothing
         a, k = np.unravel_index(np.argmax(size), size.shape)

@@ -21,6 +21,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.logistic import clipped_log_odds
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.types import Codes, Events, Floats, Hashes, Ints, Labels, Order
@@ -289,9 +290,34 @@ class Context:
         """Return the largest partial sum of each class."""
         return ClassCurves(self)
 
-    def confusions(self) -> ConfusionSums:
+    def confusions(self) -> component.PairSums:
         """Return the sums over pairs of the predicted class and the class."""
-        return ConfusionSums(self)
+        predicted, top = np.unique(self.top, return_inverse=True)
+        expected, variance = np.empty((2, predicted.size, self.m))
+        for a in range(predicted.size):
+            own = top == a
+            p, w = self.probs[own], self.weight[own]
+            expected[a] = w @ p
+            variance[a] = np.square(w) @ (p * (1 - p))
+        precision = pair_precision(variance, predicted, self.steady)
+
+        def signed(_: Function) -> ResidualStatistic:
+            cells = top[:, None] * self.m + np.arange(self.m)
+            lengths = precision.ravel()
+            return self.by_cell(cells, expected.size, lambda sums: np.square(sums) @ lengths)
+
+        def seen() -> Floats:
+            pairs = np.bincount(top * self.m + self.labels, self.weight, expected.size)
+            return np.asarray(pairs.reshape(expected.shape), np.float64)
+
+        return component.PairSums(
+            of=lambda labels: loops.confusion_sums(labels, top, self.weight, expected, precision),
+            signed=signed,
+            expected=expected,
+            precision=precision,
+            predicted=predicted,
+            seen=seen,
+        )
 
     @cached_property
     def features(self) -> Floats:
@@ -368,43 +394,6 @@ class ClassCurves:
         before, after = p[p < first].max(initial=-1.0), p[p > last].min(initial=2.0)
         around = None if before < 0 else before, first, last, None if after > 1 else after
         return float(self.rows.weight[inside].sum()), range_words(*around)
-
-
-class ConfusionSums:
-    """The squared differences of pairs (predicted class, class), times a precision, added up.
-
-    All m^2 pairs would be 3 GB at m = 20,000: only those of classes that some row predicts.
-    """
-
-    def __init__(self, rows: Context) -> None:
-        self.rows = rows
-        self.predicted, self.top = np.unique(rows.top, return_inverse=True)
-        self.expected, variance = np.empty((2, self.predicted.size, rows.m))
-        for a in range(self.predicted.size):
-            own = self.top == a
-            p, w = rows.probs[own], rows.weight[own]
-            self.expected[a] = w @ p
-            variance[a] = np.square(w) @ (p * (1 - p))
-        self.precision = pair_precision(variance, self.predicted, rows.steady)
-
-    def of(self, observed: Labels) -> Floats:
-        weight = self.rows.weight
-        return loops.confusion_sums(observed, self.top, weight, self.expected, self.precision)
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        cells = self.top[:, None] * self.rows.m + np.arange(self.rows.m)
-
-        def lengths(sums: Floats) -> Floats:
-            return np.asarray(np.square(sums) @ self.precision.ravel())
-
-        return self.rows.by_cell(cells, self.expected.size, lengths)
-
-    @property
-    def seen(self) -> Floats:
-        """The observed weights of the pairs."""
-        pairs = self.top * self.rows.m + self.rows.labels
-        counted = np.bincount(pairs, self.rows.weight, self.expected.size)
-        return np.asarray(counted.reshape(self.expected.shape), np.float64)
 
 
 def pair_precision(variance: Floats, predicted: Ints, steady: float) -> Floats:
@@ -498,8 +487,7 @@ def level(events: OrderedEvents) -> Component:
 def slope(events: OrderedEvents) -> Component:
     """Score of a factor of the log odds of all P(Y <= k): too sure of the order, or not enough."""
     rows, table = events.rows, np.zeros(events.rows.probs.shape)
-    odds = np.clip(events.upto, LEAST_ODDS, 1.0 - LEAST_ODDS)
-    odds = (np.log(odds) - np.log1p(-odds)) * rows.weight[:, None]
+    odds = clipped_log_odds(events.upto, LEAST_ODDS) * rows.weight[:, None]
     table[:, :-1] = np.cumsum(odds[:, ::-1], axis=1)[:, ::-1]
     table -= np.einsum("ik,ik->i", rows.probs, table)[:, None]
     sums = rows.by_label(table)

@@ -13,14 +13,7 @@ from scipy.special import eval_hermitenorm, ndtri
 from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
 from caltest.measures.combined import component
-from caltest.measures.combined.component import (
-    Component,
-    Finding,
-    Function,
-    Kind,
-    Summing,
-    orthonormal,
-)
+from caltest.measures.combined.component import Component, Finding, Kind, Summing
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
 from caltest.numerics.pit_cells import DISTANCES, PitCells
@@ -177,7 +170,7 @@ class ForecastContext:
 
         Each is orthogonal to a constant; what does not vary is left out.
         """
-        functions = orthonormal(np.stack([self.weight**0, *columns]), self.weight**2)
+        functions = component.orthonormal(np.stack([self.weight**0, *columns]), self.weight**2)
         return (self.weight * functions[functions.any(axis=1)]).T
 
     @property
@@ -234,7 +227,7 @@ class ForecastContext:
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
 
-        def signed(function: Function) -> ResidualStatistic:
+        def signed(function: component.Function) -> ResidualStatistic:
             found = basis(Uniformed(self.predictions.pit[None]))
             return of_terms(np.hstack([part.T * columns for part in found]), function)
 

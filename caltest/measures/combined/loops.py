@@ -15,20 +15,6 @@ RESOLUTION = 1e-13  # of a distance, relative
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
-def residual_sums(observed: Labels, shift: Floats, slopes: Floats) -> Floats:
-    """Return the sums of slopes (J, U) times observed (B, U) less the shift, (B, J)."""
-    out = np.empty((len(observed), len(slopes)))
-    for b in range(len(observed)):
-        seen = observed[b]
-        for j in range(len(slopes)):
-            factor, total = slopes[j], 0.0
-            for i in range(shift.size):
-                total += factor[i] * (seen[i] - shift[i])
-            out[b, j] = total
-    return out
-
-
-@njit(fastmath={"contract", "reassoc", "nsz"})
 def bin_sums(observed: Labels, shift: Floats, scale: Floats, limits: Ints) -> Floats:
     """Return the sums of scale (observed - shift), (B, bins), from each limit to the next."""
     size = observed.shape[0]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
 
 from caltest.measures import residual_sums as flips
 from caltest.measures.combined import component
-from caltest.measures.combined.component import Observed, Summing, percent, points
-from caltest.measures.combined.loops import bin_sums, median_distance, residual_sums
+from caltest.measures.combined.component import Function, Observed, Summing, percent, points
+from caltest.measures.combined.loops import bin_sums, median_distance
+from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.class_sums import residual_sums
 from caltest.numerics.ends import range_words
+from caltest.numerics.logistic import clipped_log_odds
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.sources import Cells
@@ -127,7 +131,7 @@ class OneEvent:
     @cached_property
     def log_odds(self) -> Floats:
         """The log odds of the event."""
-        return log_odds(self.p)
+        return clipped_log_odds(self.p, LEAST_PROB)
 
     @property
     def ranks(self) -> Floats:
@@ -206,22 +210,32 @@ class OneEvent:
     def extremes(self) -> Summing:
         """Return the largest less the smallest partial sum of the residuals."""
 
-        def of(observed: Observed) -> Floats:
-            given = self.scale, self.shift, self.ends, np.array([0, self.p.size])
+        def ranges(observed: Observed, scale: Floats, shift: Floats) -> Floats:
+            given = scale, shift, self.ends, np.array([0, self.p.size])
             high, low = partial_sum_extremes(observed, *given)[..., 0]
             return np.asarray(high - low)
 
-        return Summing(of, lambda _: flips.range_of_sums(self.p, self.scale * self.gaps))
+        return self.in_order(ranges, self.scale)
 
     def pairs(self, decay: Floats, scale: Floats) -> Summing:
         """Return the sum over pairs of their residuals, times scales and a kernel."""
 
-        def of(observed: Observed) -> Floats:
+        def sums(observed: Observed, scale: Floats, shift: Floats) -> Floats:
             out = np.empty(len(observed))
-            exponential_pair_sums(decay, scale, self.shift, observed, out)
+            exponential_pair_sums(decay, scale, shift, observed, out)
             return np.asarray(out + self.within(observed, scale))
 
-        return Summing(of, lambda _: flips.pairs_on_line(decay, scale * self.gaps))
+        return self.in_order(sums, scale)
+
+    def in_order(self, function: Callable[..., Floats], scale: Floats) -> Summing:
+        """Return a function of what was observed, a scale and a shift, or of signs and gaps."""
+
+        def signed(_: Function) -> ResidualStatistic:
+            gaps, zero = scale * self.gaps, np.zeros(self.p.size)
+            of_signs = partial(flips.of_rows, lambda signs: function(signs, gaps, zero))
+            return ResidualStatistic(lambda clusters, _: of_signs(clusters))
+
+        return Summing(lambda seen: function(seen, scale, self.shift), signed)
 
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
@@ -324,9 +338,3 @@ class EventCells(OneEvent):
         squares = np.square(scale)
         rows = observed @ (self.cells.slope * squares) + self.noise @ squares
         return np.asarray(0.5 * (np.square(observed) @ squares - rows))
-
-
-def log_odds(p: Floats) -> Floats:
-    """Return log p / (1 - p), of p within [1e-15, 1 - 1e-15]."""
-    inside = np.clip(p, LEAST_PROB, 1 - LEAST_PROB)
-    return np.asarray(np.log(inside) - np.log1p(-inside))

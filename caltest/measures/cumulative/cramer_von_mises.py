@@ -7,10 +7,9 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
-from caltest.predictions import Measured
 from caltest.types import Floats, Ints
 from caltest.units import Norm, Observed, PartialSums, Statistic, Units
 
@@ -30,9 +29,8 @@ class SquaredSums(PartialSums):
 class CramerVonMises(Measure):
     """The Cramer-von Mises error; see `cramer_von_mises`."""
 
-    key, title = "cramer-von-mises", "Cramer-von Mises calibration error"
+    key, title, symbol = "cramer-von-mises", "Cramer-von Mises calibration error", "CvM"
     largest: ClassVar[float] = 1.0
-    symbol: ClassVar[str] = "CvM"
     is_squared: ClassVar[bool] = True
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
 
@@ -46,7 +44,6 @@ class CramerVonMises(Measure):
             return np.asarray(sums.all(residuals) / upto[:, -1:] * np.sqrt(share))
 
         return Statistic(
-            units=units,
             sums=sums,
             value=lambda squares: np.asarray(squares / total**3),
             scale=units.rounding * np.sqrt(units.variance) / total,
@@ -56,7 +53,7 @@ class CramerVonMises(Measure):
 
 
 def cramer_von_mises(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Cramer-von Mises calibration error, the mean square of cumulative deviations.
 
@@ -104,7 +101,7 @@ def cramer_von_mises(
     >>> ct.measures.cramer_von_mises([0.25, 0.5, 0.75], [1, 0, 1])  # (.75^2 + .25^2 + .5^2) / 27
     0.03240...
     """
-    return CramerVonMises().evaluate(probs, labels, lens, **rows)
+    return CramerVonMises().evaluate(probs, labels, **rows)
 
 
 @njit()

@@ -10,24 +10,18 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.checks import check_flag
+from caltest.checks import check_flag, option
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, outcome_of
-from caltest.measures.tolerance import (
-    Tolerance,
-    ToleranceBootstrap,
-    ToleranceTest,
-    few_rows_notes,
-    unseen_chance,
-)
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.tails import modulus_sf, range_sf
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Events, Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.sums import Tails
@@ -48,7 +42,7 @@ RECURSION = "the distribution of partial sums of independent events, by recursio
 class PartialSumMeasure(Measure):
     """A functional of the partial sums with a Brownian limit."""
 
-    scaled: bool = False
+    scaled: bool = option(default=False, check=check_flag)
 
     name: ClassVar[str]
     # The value from the largest and the smallest partial sum, 0 among them.
@@ -59,9 +53,6 @@ class PartialSumMeasure(Measure):
     brownian_sf: ClassVar[Callable[..., float]]
     largest: ClassVar[float] = 1.0
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
-
-    def __post_init__(self) -> None:
-        check_flag(self.scaled, "scaled")
 
     @property
     def bounds_mean_gap(self) -> bool:  # type: ignore[override]
@@ -83,7 +74,6 @@ class PartialSumMeasure(Measure):
             return float((wider / unit).max())
 
         return Statistic(
-            units=units,
             sums=sums,
             value=lambda extremes: np.asarray(self.functional(*extremes) / unit),
             scale=units.rounding * units.total / unit,
@@ -207,12 +197,7 @@ class KSError(ToleranceTest, PartialSumMeasure):
 
 
 def ks_error(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    scaled: bool = False,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, scaled: bool = False, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Kolmogorov-Smirnov calibration error, the largest cumulative deviation.
 
@@ -267,7 +252,7 @@ def ks_error(
     >>> ct.measures.ks_error([0.25, 0.5, 0.75], [1, 0, 1])  # sums 0.75, 0.25, 0.5 over 3
     0.25
     """
-    return KSError(scaled=scaled).evaluate(probs, labels, lens, **rows)
+    return KSError(scaled=scaled).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,12 +275,7 @@ class KuiperError(PartialSumMeasure):
 
 
 def kuiper_error(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    scaled: bool = False,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, scaled: bool = False, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Kuiper calibration error, the range of the cumulative deviations.
 
@@ -349,7 +329,7 @@ def kuiper_error(
     >>> ct.measures.kuiper_error([0.25, 0.5, 0.75], [1, 0, 0])  # sums 0, 0.75, 0.25, -0.5 over 3
     0.41666...
     """
-    return KuiperError(scaled=scaled).evaluate(probs, labels, lens, **rows)
+    return KuiperError(scaled=scaled).evaluate(probs, labels, **rows)
 
 
 LANES = 8  # independent sums side by side hide the latency of each
@@ -412,7 +392,6 @@ def near_maximum(predictions: Predictions, tolerance: Tolerance, title: str) -> 
         n=n,
         resample=partial(resampled_extremes, residuals=residuals, up=up, down=down),
         null_text=f"Poisson bootstrap of {places}",
-        notes=few_rows_notes(n),
     )
 
 

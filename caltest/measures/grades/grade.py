@@ -19,8 +19,7 @@ from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units import RowUnits, ScoreSums, Statistic, Units
-from caltest.units.units import check_one_dimension
+from caltest.units import RowUnits, ScoreSums, Statistic, Units, check_one_dimension
 
 __all__ = ["Binomial", "Jeffreys", "Normal", "Vasicek"]
 
@@ -57,10 +56,8 @@ class GradeMeasure(Measure):
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     sides: ClassVar[Mapping[str, str]] = SIDES
 
-    alternative: str = "greater"  # type: ignore[misc]  # an option here, fixed in other measures
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.alternative, ALTERNATIVES, "alternative")
+    # An option here, fixed in other measures.
+    alternative: str = checks.option("greater", checks.one_of(ALTERNATIVES))  # type: ignore[misc]
 
     symbol: ClassVar[str] = "defaults"
     distribution_text: ClassVar[str]  # of the number of defaults under the null, in words
@@ -84,9 +81,7 @@ class GradeMeasure(Measure):
         total = units.total[0]
         pd = float(units.mean @ units.scale / total)
         return Statistic(
-            units=units,
             sums=ScoreSums(units, event_table),
-            value=np.asarray,
             scale=units.rounding,
             estimate=lambda defaults: defaults / total,
             parameters={"PD": pd, "alternative": self.alternative},
@@ -379,13 +374,11 @@ class Vasicek(GradeMeasure):
     to 330.
     """
 
-    correlation: float | str = "corporate"
+    correlation: float | str = checks.option(
+        "corporate", lambda value, _: check_correlation(value, ASSET_CLASSES)
+    )
 
     key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_correlation(self.correlation, ASSET_CLASSES)
 
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "asymptotic")
 

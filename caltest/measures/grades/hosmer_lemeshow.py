@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.types import AnyArray, Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
@@ -62,12 +63,8 @@ SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs 
 class GroupedMeasure(Measure):
     """A sum over groups of squared deviations of counts, with a chi^2 limit."""
 
-    groups: int = 10
-    internal: bool = False
-
-    def __post_init__(self) -> None:
-        checks.check_integer(self.groups, "groups", 2)
-        checks.check_flag(self.internal, "internal")
+    groups: int = checks.option(10, partial(checks.check_integer, minimum=2))
+    internal: bool = checks.option(default=False, check=checks.check_flag)
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -84,9 +81,16 @@ class GroupedMeasure(Measure):
     def lost(self, m: int) -> int:
         """Return the degrees of freedom that fitting the model of m classes takes."""
 
-    @abstractmethod
     def risk_groups(self, units: Units) -> RiskGroups:
         """Return the groups of units, with what their squared deviations are divided by."""
+        if units.mean.ndim > 1:
+            rows = cast("RowUnits", units)
+            return RiskGroups.of_classes(rows, self.score(rows), self.groups)
+        return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
+
+    def score(self, rows: RowUnits) -> Floats:
+        """Return what rows of several classes are sorted by, (n,)."""
+        return np.asarray(1.0 - rows.probs[:, 0])
 
     def takes(self, form: str) -> bool:
         # Residuals of the sample that a model was fitted to are no more symmetric about 0.
@@ -97,7 +101,6 @@ class GroupedMeasure(Measure):
         found = self.risk_groups(units)
         few = f"ties and few rows leave {found.count} of {self.groups} groups"
         return Statistic(
-            units=found.units,
             sums=found,
             value=found.chi2,
             scale=found.units.rounding,
@@ -284,9 +287,7 @@ class HosmerLemeshow(GroupedMeasure):
 
     reference: object = None
 
-    key: ClassVar[str] = "hosmer-lemeshow"
-    title: ClassVar[str] = "Hosmer-Lemeshow statistic"
-    symbol: ClassVar[str] = "X^2"
+    key, title, symbol = "hosmer-lemeshow", "Hosmer-Lemeshow statistic", "X^2"
 
     def lost(self, m: int) -> int:
         return 2 * (m - 1)
@@ -302,9 +303,10 @@ class HosmerLemeshow(GroupedMeasure):
     def risk_groups(self, units: Units) -> RiskGroups:
         if units.mean.ndim == 1:
             checks.check_unused("where the lens leaves two classes", reference=self.reference)
-            return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
-        rows = cast("RowUnits", units)
-        return RiskGroups.of_classes(rows, 1.0 - rows.probs[:, self._place(rows)], self.groups)
+        return super().risk_groups(units)
+
+    def score(self, rows: RowUnits) -> Floats:
+        return np.asarray(1.0 - rows.probs[:, self._place(rows)])
 
     def _place(self, rows: RowUnits) -> int:
         given, classes = self.reference, rows.predictions.classes
@@ -323,10 +325,9 @@ def hosmer_lemeshow(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     groups: int = 10,
     reference: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the Hosmer-Lemeshow statistic over groups along the predicted risk.
 
@@ -388,7 +389,7 @@ def hosmer_lemeshow(
     >>> round(ct.measures.hosmer_lemeshow(probs, labels, groups=2), 4)  # .25 / .375 + 1 / .5
     2.6667
     """
-    return HosmerLemeshow(groups=groups, reference=reference).evaluate(probs, labels, lens, **rows)
+    return HosmerLemeshow(groups=groups, reference=reference).evaluate(probs, labels, **rows)
 
 
 def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, int]:
@@ -409,9 +410,7 @@ def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, i
 class PigeonHeyse(GroupedMeasure):
     """J^2 with its groups; see `pigeon_heyse`."""
 
-    key: ClassVar[str] = "pigeon-heyse"
-    title: ClassVar[str] = "Pigeon-Heyse statistic"
-    symbol: ClassVar[str] = "J^2"
+    key, title, symbol = "pigeon-heyse", "Pigeon-Heyse statistic", "J^2"
 
     def lost(self, m: int) -> int:
         return 1
@@ -421,12 +420,7 @@ class PigeonHeyse(GroupedMeasure):
 
 
 def pigeon_heyse(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    groups: int = 10,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, groups: int = 10, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the statistic of Pigeon and Heyse over groups along the predicted risk.
 
@@ -478,7 +472,7 @@ def pigeon_heyse(
     >>> round(ct.measures.pigeon_heyse(probs, labels, groups=2), 4)
     2.6667
     """
-    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, **rows)
+    return PigeonHeyse(groups=groups).evaluate(probs, labels, **rows)
 
 
 # ---- of ordered classes, Fagerland and Hosmer 2013 -----------------------------------------------
@@ -490,29 +484,19 @@ DIGITS = 12  # of the score, so that equal predictions tie whatever the rounding
 class OrdinalHosmerLemeshow(GroupedMeasure):
     """C_g with its groups; see `ordinal_hosmer_lemeshow`."""
 
-    key: ClassVar[str] = "ordinal-hosmer-lemeshow"
-    title: ClassVar[str] = "ordinal Hosmer-Lemeshow statistic"
-    symbol: ClassVar[str] = "C_g"
+    key, title, symbol = "ordinal-hosmer-lemeshow", "ordinal Hosmer-Lemeshow statistic", "C_g"
     forms: ClassVar[tuple[str, ...]] = ("rows", "clusters")
 
     def lost(self, m: int) -> int:
         return m
 
-    def risk_groups(self, units: Units) -> RiskGroups:
-        if units.mean.ndim == 1:
-            return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
-        rows = cast("RowUnits", units)
-        score = np.asarray(rows.probs @ np.arange(1.0, rows.predictions.m + 1), np.float64)
-        return RiskGroups.of_classes(rows, np.around(score, DIGITS), self.groups)
+    def score(self, rows: RowUnits) -> Floats:
+        mean: Floats = rows.probs @ np.arange(1.0, rows.predictions.m + 1)
+        return np.around(mean, DIGITS)
 
 
 def ordinal_hosmer_lemeshow(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    groups: int = 10,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, groups: int = 10, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the Hosmer-Lemeshow statistic over groups along the ordinal score.
 
@@ -568,4 +552,4 @@ def ordinal_hosmer_lemeshow(
     >>> ct.measures.ordinal_hosmer_lemeshow(probs, [0, 1, 2, 1], groups=2)  # .6667 + .8889
     1.5555...
     """
-    return OrdinalHosmerLemeshow(groups=groups).evaluate(probs, labels, lens, **rows)
+    return OrdinalHosmerLemeshow(groups=groups).evaluate(probs, labels, **rows)

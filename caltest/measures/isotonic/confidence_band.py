@@ -11,18 +11,17 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic import band_loops
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
-from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units
-from caltest.units.units import check_unweighted
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, check_unweighted
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -40,25 +39,32 @@ BOUNDS = {
 }
 
 
+def check_digits(digits: object, name: str = "digits") -> int | None:
+    """Check a number of decimal digits, or None for the default."""
+    if digits is None:
+        return None
+    value = checks.check_integer(digits, name)
+    if value > MOST_DIGITS:
+        raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceBand(Measure):
     """How far the diagonal is outside of the band; see `confidence_band`."""
 
-    method: str | None = None
-    digits: int | None = None
+    method: str | None = checks.option(None, checks.optional(checks.one_of(METHODS)))
+    digits: int | None = checks.option(None, check_digits)
 
-    key, title = "confidence-band", "honest confidence band"
+    key, title, symbol = "confidence-band", "honest confidence band", "-log10 p"
     drawn_as: ClassVar[str] = "confidence-band"
-    symbol: ClassVar[str] = "-log10 p"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "exact", "consistency")
     needs_rows: ClassVar[str] = "its limits are those of all blocks of distinct predictions"
 
     def __post_init__(self) -> None:
-        if self.method is not None:
-            checks.check_choice(self.method, METHODS, "method")
-        check_digits(self.digits)
+        super().__post_init__()
         if self.method in {"standard", "yang-barber"}:
             checks.check_unused(f"with method={self.method!r}", digits=self.digits)
 
@@ -196,10 +202,9 @@ def confidence_band(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     method: str | None = None,
     digits: int | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute -log10 of the smallest level at which the diagonal leaves the confidence band.
 
@@ -250,7 +255,7 @@ def confidence_band(
     >>> ct.measures.confidence_band([0.5] * 10, [1] * 10)  # p = 2 / 2^10
     2.70926...
     """
-    return ConfidenceBand(method=method, digits=digits).evaluate(probs, labels, lens, **rows)
+    return ConfidenceBand(method=method, digits=digits).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,12 +312,11 @@ def confidence_band_curve(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float = 0.95,
     method: str | None = None,
     digits: int | None = None,
     noncrossing: bool = False,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> ConfidenceBandCurve | list[ConfidenceBandCurve]:
     r"""Compute simultaneous confidence limits of P(Y = 1 | p), assumed non-decreasing in p.
 
@@ -375,7 +379,7 @@ def confidence_band_curve(
     checks.check_flag(noncrossing, "noncrossing")
     measure = ConfidenceBand(method=method, digits=digits)
     band = partial(_band, measure=measure, level=level, noncrossing=noncrossing)
-    return by_member(probs, labels, lens, band, confidence_band_curve, rows)
+    return by_member(probs, labels, band, confidence_band_curve, rows)
 
 
 def _band(
@@ -428,13 +432,3 @@ def _above(x: Floats, lower: Floats) -> Intervals:
         else:
             pairs.append((float(start), stop))
     return tuple(pairs)
-
-
-def check_digits(digits: object, name: str = "digits") -> int | None:
-    """Check a number of decimal digits, or None for the default."""
-    if digits is None:
-        return None
-    value = checks.check_integer(digits, name)
-    if value > MOST_DIGITS:
-        raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
-    return value

@@ -10,18 +10,17 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.fits import IMPOSSIBLE, ReadOnly, by_member, fitted
 from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit, threads
-from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Ints, Labels
-from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed, score_order
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, score_order
 
 __all__ = [
     "CorpBand",
@@ -45,17 +44,13 @@ PRINTED = {"brier": "Brier score", "log-loss": "log loss"}
 class CorpMiscalibration(Measure):
     """The miscalibration of a score; see `corp_miscalibration`."""
 
-    score: str = "brier"
+    score: str = checks.option("brier", checks.one_of(SCORES))
 
-    key, title = "corp", "CORP miscalibration"
+    key, title, symbol = "corp", "CORP miscalibration", "MCB"
     function: ClassVar[str] = "corp_miscalibration"
     drawn_as: ClassVar[str] = "corp"
-    symbol: ClassVar[str] = "MCB"
     is_squared: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.score, SCORES, "score")
 
     @property
     def description(self) -> str:
@@ -98,12 +93,7 @@ def shares_of(units: Units, observed: Observed) -> Observed:
 
 
 def corp_miscalibration(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    score: str = "brier",
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, score: str = "brier", **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the miscalibration of the CORP decomposition, what isotonic recalibration gains.
 
@@ -150,7 +140,7 @@ def corp_miscalibration(
     >>> ct.measures.corp_miscalibration([0.25, 0.75], [0, 1])
     0.0625
     """
-    return CorpMiscalibration(score=score).evaluate(probs, labels, lens, **rows)
+    return CorpMiscalibration(score=score).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +216,7 @@ class CorpBand(ReadOnly):
 
 
 def corp_curve(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, **rows: Unpack[Seen]
 ) -> CorpCurve | list[CorpCurve]:
     """Fit the curve of a CORP reliability diagram: isotonic regression of labels on predictions.
 
@@ -270,7 +256,7 @@ def corp_curve(
     >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
     array([0.5, 1. ])
     """
-    return by_member(probs, labels, lens, lambda p: curve_of_units(RowUnits(p)), corp_curve, rows)
+    return by_member(probs, labels, lambda p: curve_of_units(RowUnits(p)), corp_curve, rows)
 
 
 def curve_of_units(units: Units) -> CorpCurve:
@@ -286,12 +272,11 @@ def corp_band(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float = 0.95,
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> CorpBand | list[CorpBand]:
     """Compute the consistency band of the CORP curve: where that of a calibrated model lies.
 
@@ -348,7 +333,7 @@ def corp_band(
     checks.check_fixed_resamples(n_resamples, "a band", LEAST_RESAMPLES)
     band = partial(_band, level=level, n_resamples=n_resamples, seed=checks.check_seed(rng))
     with threads(checks.check_jobs(n_jobs)):
-        return by_member(probs, labels, lens, band, corp_band, rows)
+        return by_member(probs, labels, band, corp_band, rows)
 
 
 def _band(predictions: Predictions, level: float, n_resamples: int, seed: int) -> CorpBand:

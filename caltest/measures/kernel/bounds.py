@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs, pair_weight
+from caltest.measures.kernel.pairs import AllPairs, BlockPairs, all_pairs, pair_weight
 from caltest.measures.outcome import Ends
 from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
@@ -34,6 +34,7 @@ ALL = (
     "few blocks carry the error, and their mean has no normal limit yet: estimate and interval are "
     "of the pairs of all rows, which have the same mean"
 )
+MANY_BLOCKS = 30  # for the normal limit of their mean
 HALVINGS = 6  # regions of half, a quarter, ... of the rows at either end
 SAMPLE = 100  # rows of a region whose pairs tell how near to each other they are
 

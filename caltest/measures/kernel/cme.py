@@ -15,7 +15,7 @@ from caltest.checks.arrays import check_labels, check_probs
 from caltest.checks.options import check_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
@@ -25,7 +25,7 @@ from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_quadratic
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import blocks, njit
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
@@ -172,8 +172,7 @@ class EmbeddingMeasure(Measure):
 class CME(EmbeddingMeasure):
     """T^2 with its kernel and test locations; see `cme` for the parameters."""
 
-    key, title = "cme", "calibration mean embedding, Hotelling's T^2"
-    symbol: ClassVar[str] = "T^2"
+    key, title, symbol = "cme", "calibration mean embedding, Hotelling's T^2", "T^2"
     estimate_symbol: ClassVar[str] = "UCME^2"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
@@ -276,10 +275,9 @@ def cme(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     locations: Choice = None,
     kernel: Kernel | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute Hotelling's statistic of the calibration mean embedding.
 
@@ -333,16 +331,15 @@ def cme(
     >>> round(ct.measures.cme([0.5, 0.5, 0.5], [1, 1, 0], locations=locations, kernel=kernel), 6)
     0.25
     """
-    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, **rows)
+    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UCME(EmbeddingMeasure):
     """The UCME with its kernel and test locations; see `ucme` for the parameters."""
 
-    key, title = "ucme", "unnormalised calibration mean embedding"
+    key, title, symbol = "ucme", "unnormalised calibration mean embedding", "UCME^2"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    symbol: ClassVar[str] = "UCME^2"
     intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     convex_notes: ClassVar[tuple[str, ...]] = (FIXED,)
 
@@ -381,10 +378,9 @@ def ucme(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     locations: Choice = None,
     kernel: Kernel | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Estimate the squared unnormalised calibration mean embedding at J test locations.
 
@@ -439,7 +435,7 @@ def ucme(
     >>> ct.measures.ucme([[0.6, 0.4]], [0], locations=locations, kernel=kernel)  # (1 - 0.6)^2
     0.16...
     """
-    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, **rows)
+    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, **rows)
 
 
 def check_locations(locations: object) -> int | tuple[object, object] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr
@@ -50,25 +49,21 @@ def _outcomes(rows: Forecasts, law: Law) -> tuple[Floats, Law, float]:
 COMPARED = {"pit": _pit, "outcomes": _outcomes}
 
 
+def check_scalar(kernel: object, name: str) -> ScalarKernel:
+    """Check a scalar kernel."""
+    return checks.check_instance(kernel, ScalarKernel, name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ForecastSKCE(ForecastMeasure):
     """The SKCE of forecasts with its estimator and kernels; see `forecast_skce`."""
 
-    estimator: str = "unbiased"
-    kernel: ScalarKernel | None = None
-    compare: str = "pit"
-    width: float | None = None
+    estimator: str = checks.option("unbiased", checks.one_of(("unbiased", "biased")))
+    kernel: ScalarKernel | None = checks.option(None, checks.optional(check_scalar))
+    compare: str = checks.option("pit", checks.one_of(COMPARED))
+    width: float | None = checks.option(None, checks.optional(checks.check_positive))
 
-    key: ClassVar[str] = "forecast-skce"
-    title: ClassVar[str] = "squared kernel calibration error of forecasts"
-    symbol: ClassVar[str] = "SKCE"
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.estimator, ("unbiased", "biased"), "estimator")
-        checks.check_choice(self.compare, COMPARED, "compare")
-        checks.check_instance(self.kernel or Gaussian(), ScalarKernel, "kernel")
-        if self.width is not None:
-            checks.check_positive(self.width, "width")
+    key, title, symbol = "forecast-skce", "squared kernel calibration error of forecasts", "SKCE"
 
     def bind(self, predictions: Forecasts) -> ForecastPairs:
         return ForecastPairs(predictions, self)

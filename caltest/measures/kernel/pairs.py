@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.kernels import fitted
-from caltest.kernels.features import Features
+from caltest.kernels.features import Features, FeatureTotals
 from caltest.kernels.fitted import FittedKernel, FittedTerm, LineKernel, Tile
 from caltest.kernels.simplex import MatrixKernel
-from caltest.measures.bound import BoundCells, BoundMeasure, Counts
-from caltest.measures.chunks import BoundChunks, FeatureTotals
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, Counts
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, of_rows
 from caltest.numerics import class_sums
@@ -31,7 +30,7 @@ from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
-from caltest.units.sums import Flipped
+from caltest.units import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
 HTiles = Iterator[tuple[slice, slice, Any]]
@@ -45,7 +44,6 @@ PLACES = 2048  # of a kernel that needs all pairs of them
 INTERPOLATED = f", and is interpolated between {PLACES} places"
 AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
 PAIRS_AT_A_TIME = 1 << 17
-MANY_BLOCKS = 30  # for the normal limit of their mean
 LEFT_OUT = "left out by features"
 
 

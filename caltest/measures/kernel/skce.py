@@ -5,52 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
 
-from caltest import checks
+from caltest import kernels
+from caltest.checks import check_integer, check_positive, one_of, option
 from caltest.errors import NotApplicable
-from caltest.kernels import (
-    Exponential,
-    FittedKernel,
-    Kernel,
-    MatrixKernel,
-    Scaled,
-    as_matrix_kernel,
-    error_bound,
-)
-from caltest.lenses import Lens
+from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.chunks import BoundChunks
+from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
 from caltest.measures.kernel import bounds
-from caltest.measures.kernel.pairs import (
-    MANY_BLOCKS,
-    AllPairs,
-    BlockPairs,
-    CellPairs,
-    FeaturePairs,
-    all_pairs,
-)
+from caltest.measures.kernel.bounds import MANY_BLOCKS
+from caltest.measures.kernel.pairs import AllPairs, BlockPairs, CellPairs, FeaturePairs, all_pairs
 from caltest.measures.outcome import Ends, Outcome, outcome_of
 from caltest.measures.residual_sums import Flippable
-from caltest.measures.tolerance import (
-    BOUNDARY,
-    Deviation,
-    Tolerance,
-    ToleranceTest,
-    deviation_limit,
-    unseen_chance,
-)
+from caltest.measures.tolerance import BOUNDARY, Deviation, Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import SMALLEST_TAIL, normal_sf, student_sf
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats
-from caltest.units.units import check_one_dimension
+from caltest.units import check_one_dimension
 
 __all__ = ["SKCE", "skce", "KCE", "MMCE", "kce", "mmce"]  # noqa: RUF022
 
@@ -79,6 +59,7 @@ class KernelMeasure(Measure):
     kernel: Kernel | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         as_matrix_kernel(self.kernel)
 
     @property
@@ -167,7 +148,7 @@ class KernelMeasure(Measure):
         """Return the upper bound of the p-value that holds for every model."""
         bound, kernel = self.bind(predictions), self.witness_kernel
         n, m, value = predictions.n, predictions.m, bound.value()
-        b = error_bound(kernel, m)
+        b = kernels.error_bound(kernel, m)
         if b == 0:
             reason = "the kernel is zero, so that the inequality is empty"
             raise NotApplicable(reason, "use another kernel")
@@ -192,23 +173,17 @@ class KernelMeasure(Measure):
 class SKCE(ToleranceTest, KernelMeasure):
     """The SKCE with its estimator and kernel; see `skce` for the parameters."""
 
-    estimator: str = "unbiased"
-    block_size: int = 2
+    estimator: str = option("unbiased", one_of(ESTIMATORS))
+    block_size: int = option(2, partial(check_integer, minimum=2))
     kernel: Kernel | None = None
 
-    key, title = "skce", "squared kernel calibration error"
+    key, title, symbol = "skce", "squared kernel calibration error", "SKCE"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "skce": {},
         "skce-linear": {"estimator": "linear", "block_size": 2},
         "skce-block": {"estimator": "block"},
     }
-    symbol: ClassVar[str] = "SKCE"
     own_intervals: ClassVar[Mapping[str, str]] = {**bounds.PAIRS, **bounds.BLOCKS}
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.estimator, ESTIMATORS, "estimator")
-        checks.check_integer(self.block_size, "block_size", minimum=2)
-        super().__post_init__()
 
     @property
     def description(self) -> str:
@@ -280,7 +255,7 @@ class SKCE(ToleranceTest, KernelMeasure):
             estimate, error = bounds.jackknife_error(sums)
             degenerate, largest = 2.0 * squares / (n * (n - 1)), 4.0 * math.sqrt(squares) / n
             deviation = Deviation(estimate, error**2, degenerate, largest)
-            return deviation_limit(every, deviation, tolerance, tolerance.value, estimate)
+            return deviation.limit(every, tolerance, tolerance.value, estimate)
         bound = self.bind_blocks(predictions)
         values = bounds.varying(bound, "Student's limit")
         squares, pairs = bound.second_moment(), self.size * (self.size - 1) / 2
@@ -303,7 +278,7 @@ class SKCE(ToleranceTest, KernelMeasure):
 
         See `caltest.measures.kernel.bounds`.
         """
-        bound = error_bound(self.witness_kernel, predictions.m)
+        bound = kernels.error_bound(self.witness_kernel, predictions.m)
         share = math.sqrt(tolerance.value / bound) if bound else math.inf
         if share > 1:
             return 0.0
@@ -326,11 +301,10 @@ def skce(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     estimator: str = "unbiased",
     block_size: int = 2,
     kernel: Kernel | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
 
@@ -387,7 +361,7 @@ def skce(
     -0.107251...
     """
     measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,18 +370,12 @@ class KCE(KernelMeasure):
 
     kernel: Kernel | None = None
 
-    key, title = "kce", "kernel calibration error"
-    symbol: ClassVar[str] = "KCE"
+    key, title, symbol = "kce", "kernel calibration error", "KCE"
     rooted: ClassVar[bool] = True
 
 
 def kce(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    kernel: Kernel | None = None,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, kernel: Kernel | None = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Estimate the kernel calibration error by the square root of the biased SKCE.
 
@@ -455,27 +423,23 @@ def kce(
     >>> ct.measures.kce([[0.6, 0.4], [0.6, 0.4]], [0, 0], kernel=kernel)  # sqrt(2) x 0.4
     0.565685...
     """
-    return KCE(kernel=kernel).evaluate(probs, labels, lens, **rows)
+    return KCE(kernel=kernel).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MMCE(KernelMeasure):
     """The MMCE with the width of its kernel; see `mmce` for the parameters."""
 
-    width: float = WIDTH
+    width: float = option(WIDTH, check_positive)
 
-    key, title = "mmce", "maximum mean calibration error"
+    key, title, symbol = "mmce", "maximum mean calibration error", "MMCE"
     largest: ClassVar[float] = 1.0
-    symbol: ClassVar[str] = "MMCE"
     rooted: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checks.check_positive(self.width, "width")
 
     @property
     def witness_kernel(self) -> MatrixKernel:
         # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
-        return Scaled(Exponential(self.width), np.eye(2) / 2.0)
+        return kernels.Scaled(kernels.Exponential(self.width), np.eye(2) / 2.0)
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
         return {"kernel": "exponential", "width": self.width}
@@ -486,12 +450,7 @@ class MMCE(KernelMeasure):
 
 
 def mmce(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "confidence",
-    width: float = WIDTH,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, width: float = WIDTH, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
 
@@ -539,4 +498,5 @@ def mmce(
     >>> ct.measures.mmce([[0.6, 0.4], [0.6, 0.4]], [0, 0])  # right twice with confidence 0.6
     0.4
     """
-    return MMCE(width=width).evaluate(probs, labels, lens, **rows)
+    rows.setdefault("lens", "confidence")
+    return MMCE(width=width).evaluate(probs, labels, **rows)

@@ -12,15 +12,14 @@ import scipy
 
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, invalid, shown
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, outcome_of, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection
-from caltest.predictions import Measured, MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units import RowUnits, Statistic, Units
-from caltest.units.units import check_unweighted
+from caltest.units import RowUnits, Statistic, Units, check_unweighted
 
 __all__ = ["CalibrationBelt", "CalibrationBeltCurve", "calibration_belt", "calibration_belt_curve"]
 
@@ -34,19 +33,18 @@ LARGEST_DEGREE = 4
 class CalibrationBelt(Measure):
     """The statistic of the belt with its selection; see `calibration_belt`."""
 
-    internal: bool = False
-    threshold: float = 0.95
+    internal: bool = checks.option(default=False, check=checks.check_flag)
+    threshold: float = checks.option(0.95, checks.check_level)
     max_degree: int = 4
 
-    key, title = "calibration-belt", "GiViTI calibration belt"
+    key, title, symbol = "calibration-belt", "GiViTI calibration belt", "LR"
     drawn_as: ClassVar[str] = "belt"
-    symbol: ClassVar[str] = "LR"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
-        least = 2 if checks.check_flag(self.internal, "internal") else 1
-        checks.check_level(self.threshold, "threshold")
+        super().__post_init__()
+        least = 2 if self.internal else 1
         degree = checks.check_integer(self.max_degree, "max_degree", least)
         if degree > LARGEST_DEGREE:
             rule = f"max_degree must be at most {LARGEST_DEGREE}"
@@ -90,11 +88,10 @@ def calibration_belt(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     internal: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of the GiViTI calibration belt.
 
@@ -156,7 +153,7 @@ def calibration_belt(
     1.78514...
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +207,12 @@ def calibration_belt_curve(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float | tuple[float, ...] = (0.8, 0.95),
     internal: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
     points: int = 200,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> CalibrationBeltCurve | list[CalibrationBeltCurve]:
     r"""Compute the GiViTI calibration belt, a confidence region of the curve of calibration.
 
@@ -283,7 +279,7 @@ def calibration_belt_curve(
     sorted_levels = check_levels(confidence)
     checks.check_count(points, "points", 4)
     belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
-    return by_member(probs, labels, lens, belt, calibration_belt_curve, rows)
+    return by_member(probs, labels, belt, calibration_belt_curve, rows)
 
 
 def _belt(

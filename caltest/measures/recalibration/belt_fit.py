@@ -12,22 +12,9 @@ import scipy
 from numpy.polynomial.legendre import leggauss
 
 from caltest.errors import NotApplicable
-from caltest.measures.recalibration.binary_fit import (
-    ENOUGH,
-    NODES,
-    STEPS,
-    Support,
-    chebyshev_nodes,
-    deviation_sums,
-    factor,
-    gain,
-    inner,
-    maximise,
-    solve,
-    support,
-)
+from caltest.measures.recalibration import binary_fit
+from caltest.measures.recalibration.binary_fit import NODES, Support, maximise
 from caltest.measures.recalibration.fits import LogOdds
-from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
 from caltest.units import Observed, Units
@@ -121,12 +108,16 @@ class Belt(LogOdds):
         nodes = interpolation_nodes(self.z, self._weight)
         self._nodes: Support | None = None
         if nodes is not None:
-            self._nodes = support(*nodes, basis_values(nodes[0], self.shift, self.norm).T)
+            self._nodes = binary_fit.support(
+                *nodes, basis_values(nodes[0], self.shift, self.norm).T
+            )
 
     @cached_property
     def _rows(self) -> Support:
         """All rows: many take a while, and are needed only where nodes do not do."""
-        return support(self.z, self._weight, basis_values(self.z, self.shift, self.norm).T)
+        return binary_fit.support(
+            self.z, self._weight, basis_values(self.z, self.shift, self.norm).T
+        )
 
     def fitted(self, remedy: str) -> BeltFit:
         """Return the fit to what was observed; NotApplicable where no polynomial is unique."""
@@ -191,7 +182,7 @@ class Belt(LogOdds):
         rows = self._rows if self._is_steep(fit.gamma[0]) else self._nodes or self._rows
         basis = np.ascontiguousarray(basis_values(at, self.shift[:k], self.norm[:k]))
         sums = self.sums(self.units.observed[np.newaxis])[0, :k]
-        moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
+        moved = binary_fit.likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
 
 
@@ -206,7 +197,7 @@ def polynomial_sums(
     for start in range(0, z.size, BLOCK):
         rows = slice(start, start + BLOCK)
         weighted = basis_values(z[rows], shift, norm).T * w[rows]
-        sums += deviation_sums(labels, start, p[rows], weighted)
+        sums += binary_fit.deviation_sums(labels, start, p[rows], weighted)
     return sums
 
 
@@ -253,72 +244,6 @@ def largest_rise(gamma: Floats, fit: Support) -> float:
     """Return the largest variation of eta over the nodes of a bin."""
     eta = (fit.base[0] + gamma @ fit.phi).reshape(-1, NODES)
     return float(np.abs(np.diff(eta, axis=1)).sum(axis=1).max())
-
-
-@njit(error_model="numpy")
-def likelihood_bounds(t: Floats, fit: Support, gamma: Floats, at: Floats, drop: float) -> Floats:
-    """Return the least and largest gamma'f over {twice the log likelihood falls by up to drop}.
-
-    Parameters
-    ----------
-    gamma : (k,) array
-        The maximum.
-    at : (points, k) array
-        The basis f at the points.
-
-    Returns
-    -------
-    (points, 2) array
-        Of gamma'f.
-    """
-    k = gamma.size
-    first, L, direction = np.empty(k), np.empty((k, k)), np.empty(k)
-    newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
-    factor(L)
-    level = gain(gamma, t, fit) - drop / 2.0
-    bounds = np.empty((len(at), 2))
-    for i in range(len(at)):
-        solve(L, at[i], direction)
-        s = math.sqrt(drop / inner(at[i], direction))
-        for side in range(2):
-            signed = s if side else -s
-            bounds[i, side] = _edge(t, fit, gamma + signed * direction, signed, at[i], level)
-    return bounds
-
-
-@njit(error_model="numpy")
-def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: float) -> float:
-    """Return the extreme gamma'f at which the log likelihood has come down to a level.
-
-    There its gradient is -s f. Newton's method for both equations, from the point that is right
-    where the log likelihood is quadratic; a step that changes an eta by r > 1 is shortened to
-    log(1 + r), since the third derivative of the logistic loss is bounded by the second.
-    """
-    k = gamma.size
-    first, L, across, along = np.empty(k), np.empty((k, k)), np.empty(k), np.empty(k)
-    for _ in range(STEPS):
-        newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
-        factor(L)
-        short = gain(gamma, t, fit) - level
-        rest = t[:k] - first + s * f
-        solve(L, rest, across)
-        solve(L, f, along)
-        # short - (s f - rest)'step = 0 with step = across + change * along.
-        change = short - s * inner(f, across) + inner(rest, across)
-        change /= s * inner(f, along) - inner(rest, along)
-        across += change * along
-        reach = 0.0
-        for i in range(fit.weight.size):
-            moved = 0.0
-            for j in range(k):
-                moved += across[j] * fit.phi[j, i]
-            reach = max(reach, abs(moved))
-        size = math.log1p(reach) / reach if reach > 1.0 else 1.0
-        gamma += size * across
-        s += size * change
-        if reach <= ENOUGH:
-            break
-    return inner(gamma, f)
 
 
 def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Floats:
@@ -429,4 +354,4 @@ def interpolation_nodes(z: Floats, w: Floats) -> tuple[Floats, Floats] | None:
         Nodes and weights, twelve for each bin that holds a row; None where that is no saving.
     """
     bins = int((float(z.max()) - float(z.min())) / WIDTH) + 1
-    return None if 2 * NODES * bins > z.size else chebyshev_nodes(z, w, WIDTH)
+    return None if 2 * NODES * bins > z.size else binary_fit.chebyshev_nodes(z, w, WIDTH)

@@ -239,6 +239,72 @@ def _bounded_step(
     return 0.0
 
 
+@njit(error_model="numpy")
+def likelihood_bounds(t: Floats, fit: Support, gamma: Floats, at: Floats, drop: float) -> Floats:
+    """Return the least and largest gamma'f over {twice the log likelihood falls by up to drop}.
+
+    Parameters
+    ----------
+    gamma : (k,) array
+        The maximum.
+    at : (points, k) array
+        The basis f at the points.
+
+    Returns
+    -------
+    (points, 2) array
+        Of gamma'f.
+    """
+    k = gamma.size
+    first, L, direction = np.empty(k), np.empty((k, k)), np.empty(k)
+    newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
+    factor(L)
+    level = gain(gamma, t, fit) - drop / 2.0
+    bounds = np.empty((len(at), 2))
+    for i in range(len(at)):
+        solve(L, at[i], direction)
+        s = math.sqrt(drop / inner(at[i], direction))
+        for side in range(2):
+            signed = s if side else -s
+            bounds[i, side] = _edge(t, fit, gamma + signed * direction, signed, at[i], level)
+    return bounds
+
+
+@njit(error_model="numpy")
+def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: float) -> float:
+    """Return the extreme gamma'f at which the log likelihood has come down to a level.
+
+    There its gradient is -s f. Newton's method for both equations, from the point that is right
+    where the log likelihood is quadratic; a step that changes an eta by r > 1 is shortened to
+    log(1 + r), since the third derivative of the logistic loss is bounded by the second.
+    """
+    k = gamma.size
+    first, L, across, along = np.empty(k), np.empty((k, k)), np.empty(k), np.empty(k)
+    for _ in range(STEPS):
+        newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
+        factor(L)
+        short = gain(gamma, t, fit) - level
+        rest = t[:k] - first + s * f
+        solve(L, rest, across)
+        solve(L, f, along)
+        # short - (s f - rest)'step = 0 with step = across + change * along.
+        change = short - s * inner(f, across) + inner(rest, across)
+        change /= s * inner(f, along) - inner(rest, along)
+        across += change * along
+        reach = 0.0
+        for i in range(fit.weight.size):
+            moved = 0.0
+            for j in range(k):
+                moved += across[j] * fit.phi[j, i]
+            reach = max(reach, abs(moved))
+        size = math.log1p(reach) / reach if reach > 1.0 else 1.0
+        gamma += size * across
+        s += size * change
+        if reach <= ENOUGH:
+            break
+    return inner(gamma, f)
+
+
 # ---- intercept and slope -----------------------------------------------------------------------
 
 

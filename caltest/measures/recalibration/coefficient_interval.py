@@ -10,7 +10,6 @@ import scipy
 from caltest.errors import NotApplicable
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration import binary_fit, fits
-from caltest.measures.recalibration.belt_fit import likelihood_bounds
 from caltest.measures.recalibration.binary_fit import LogOddsRows, all_rows
 from caltest.measures.recalibration.fits import INTERCEPT, INTERCEPT_ALONE, SLOPE
 from caltest.numerics.tails import student_isf
@@ -163,7 +162,7 @@ def _regular(labels: Labels, rows: LogOddsRows, found: Floats, column: int, reac
             along = np.array([1.0, -rows.mean / rows.sd])
     with np.errstate(all="ignore"):  # bounds that are not found are not finite
         given = sums[: gamma.size], all_rows(rows), gamma, along[None]
-        low, high = likelihood_bounds(*given, reach * reach)[0]
+        low, high = binary_fit.likelihood_bounds(*given, reach * reach)[0]
     shift = 1.0 if column == SLOPE else 0.0
     return shift + float(low), shift + float(high)
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Unpack
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure, event_terms
 from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.fits import fitted
@@ -20,7 +20,7 @@ from caltest.measures.recalibration.coefficient_interval import PROFILE, coeffic
 from caltest.measures.recalibration.fits import BOTH, INTERCEPT, INTERCEPT_ALONE, SLOPE
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.event_tails import end_cells, hidden_information
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -87,24 +87,22 @@ class OfCoefficient(Measure):
 class Cox(OfCoefficient):
     """The likelihood ratio with the hypothesis that it tests; see `cox`."""
 
-    tested: str = "both"
-    slopes: str = "common"
+    tested: str = checks.option("both", checks.one_of(fits.HYPOTHESES))
+    slopes: str = checks.option("common", checks.one_of(fits.SLOPES))
     reference: object = None
 
-    key, title = "cox", "logistic recalibration (Cox)"
+    key, title, symbol = "cox", "logistic recalibration (Cox)", "LR"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {
         "cox": {"tested": "both"},
         "calibration-in-the-large": {"tested": "intercept", **BINARY},
         "calibration-slope": {"tested": "slope", **BINARY},
     }
     dependent: ClassVar[str] = " of rows that depend"
-    symbol: ClassVar[str] = "LR"
     # The likelihood ratio grows on both sides of the coefficient.
     is_one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        checks.check_choice(self.tested, fits.HYPOTHESES, "tested")
-        checks.check_choice(self.slopes, fits.SLOPES, "slopes")
+        super().__post_init__()
         if self.slopes != "reference":
             checks.check_unused("without slopes='reference'", reference=self.reference)
 
@@ -165,11 +163,10 @@ def cox(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     tested: str = "both",
     slopes: str = "common",
     reference: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of calibration in a logistic recalibration.
 
@@ -239,21 +236,18 @@ def cox(
     0.1181
     """
     measure = Cox(tested=tested, slopes=slopes, reference=reference)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationIntercept(OfCoefficient):
     """The calibration intercept with its slope; see `calibration_intercept`."""
 
-    slope: str = "fixed"
+    slope: str = checks.option("fixed", checks.one_of(("fixed", "estimated")))
 
     key, title = "calibration-intercept", "calibration intercept"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.slope, ("fixed", "estimated"), "slope")
 
     @property
     def symbol(self) -> str:
@@ -285,12 +279,7 @@ class CalibrationIntercept(OfCoefficient):
 
 
 def calibration_intercept(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    slope: str = "fixed",
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, slope: str = "fixed", **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the calibration intercept of two classes.
 
@@ -347,22 +336,21 @@ def calibration_intercept(
     >>> round(ct.measures.calibration_intercept(p, y, slope="estimated"), 4)
     0.5493
     """
-    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, **rows)
+    return CalibrationIntercept(slope=slope).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationSlope(OfCoefficient):
     """The calibration slope; see `calibration_slope`."""
 
-    key, title = "calibration-slope", "calibration slope"
+    key, title, symbol = "calibration-slope", "calibration slope", "slope"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
-    symbol: ClassVar[str] = "slope"
     column: ClassVar[int] = SLOPE
 
 
 def calibration_slope(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the calibration slope of two classes.
 
@@ -414,15 +402,14 @@ def calibration_slope(
     >>> round(ct.measures.calibration_slope(p, y), 4)
     0.7925
     """
-    return CalibrationSlope().evaluate(probs, labels, lens, **rows)
+    return CalibrationSlope().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unreliability(Measure):
     """The unreliability index; see `unreliability`."""
 
-    key, title = "unreliability", "unreliability index"
-    symbol: ClassVar[str] = "U"
+    key, title, symbol = "unreliability", "unreliability index", "U"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
     # A resample with its repeated rows is not unbiased.
@@ -458,7 +445,7 @@ class Unreliability(Measure):
 
 
 def unreliability(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the unreliability index U of R's `val.prob`.
 
@@ -505,4 +492,4 @@ def unreliability(
     >>> round(ct.measures.unreliability(p, y), 4)  # (0.1181 - 2) / 8
     -0.2352
     """
-    return Unreliability().evaluate(probs, labels, lens, **rows)
+    return Unreliability().evaluate(probs, labels, **rows)

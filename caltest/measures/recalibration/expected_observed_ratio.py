@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import MeanScore, Measure, event_table, event_terms
 from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
-from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
+from caltest.measures.outcome import Ends, Outcome, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
-from caltest.numerics.class_sums import binary_residual_sums
-from caltest.predictions import Measured, MeasuredOptions, Predictions
-from caltest.types import Floats
+from caltest.numerics.class_sums import residual_sums
+from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, check_unweighted
 
@@ -45,33 +45,23 @@ ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 class MeanCalibration(MeanScore):
     """The difference of means; see `mean_calibration`."""
 
-    key, title = "mean-calibration", "calibration in the large"
+    key, title, symbol = "mean-calibration", "calibration in the large", "mean(y) - mean(p)"
+    least_score: ClassVar[float | None] = -math.inf  # residuals are of either sign
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    symbol: ClassVar[str] = "mean(y) - mean(p)"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", *OF_SUMS)
 
-    def statistic(self, units: Units) -> Statistic:
-        sums, total = self._sums(units), units.total
-        given: dict[str, Any] = {"sums": sums, "scale": units.rounding}
-        return Statistic(units=units, value=lambda excess: np.asarray(excess / total), **given)
-
-    def _sums(self, units: Units) -> ScoreSums:
-        """Return the sums of the residuals of rows."""
+    def scores(self, units: Units) -> ScoreSums:
         check_one_dimension(cast("RowUnits", units).predictions, self.title)
-        return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=binary_residual_sums)
 
-    def row_scores(self, predictions: Predictions) -> RowScores:
-        """Return the residuals, which are of either sign."""
-        return replace(super().row_scores(predictions), least=-math.inf)
+        def of_residuals(labels: Labels, event: Floats, weight: Floats) -> Floats:
+            return residual_sums(labels, event, weight[np.newaxis])[:, 0]
+
+        return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=of_residuals)
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
         return event_terms(predictions, self.title)
-
-    def score_table(self, predictions: Predictions) -> Floats:
-        """Return the residual of each label, times the weights."""
-        return self._sums(RowUnits(predictions)).weighted
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 0, the mean residual of calibrated predictions."""
@@ -89,7 +79,7 @@ class MeanCalibration(MeanScore):
 
 
 def mean_calibration(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the mean outcome less the mean prediction of two classes.
 
@@ -135,18 +125,17 @@ def mean_calibration(
     >>> ct.measures.mean_calibration([0.25, 0.5, 0.75], [1, 0, 1])  # 2/3 - 1/2
     0.16666...
     """
-    return MeanCalibration().evaluate(probs, labels, lens, **rows)
+    return MeanCalibration().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedObservedRatio(Measure):
     """The ratio E/O; see `expected_observed_ratio`."""
 
-    key, title = "expected-observed-ratio", "ratio of expected to observed events"
+    key, title, symbol = "expected-observed-ratio", "ratio of expected to observed events", "E/O"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
-    symbol: ClassVar[str] = "E/O"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", *OF_SUMS)
     intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
@@ -173,7 +162,6 @@ class ExpectedObservedRatio(Measure):
         value = "infinite" if expected else "taken as 1, since none was expected"
         never = (f"no event was observed: E/O is {value}",)
         return Statistic(
-            units=units,
             sums=sums,
             value=ratio,
             scale=units.rounding,
@@ -229,7 +217,7 @@ class ExpectedObserved:
 
 
 def expected_observed_ratio(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the ratio of the expected to the observed number of events of two classes.
 
@@ -274,17 +262,16 @@ def expected_observed_ratio(
     >>> ct.measures.expected_observed_ratio([0.25, 0.5, 0.75], [1, 0, 1])  # 1.5 / 2
     0.75
     """
-    return ExpectedObservedRatio().evaluate(probs, labels, lens, **rows)
+    return ExpectedObservedRatio().evaluate(probs, labels, **rows)
 
 
 def expected_observed_interval(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float = 0.95,
     method: str = "clopper-pearson",
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> ExpectedObserved | list[ExpectedObserved]:
     r"""Compute the confidence interval of the ratio of expected to observed events.
 
@@ -342,7 +329,7 @@ def expected_observed_interval(
     level = checks.check_confidence(confidence)
     checks.check_choice(method, METHODS, "method")
     interval = partial(_interval, level=level, method=method)
-    return by_member(probs, labels, lens, interval, expected_observed_interval, rows)
+    return by_member(probs, labels, interval, expected_observed_interval, rows)
 
 
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:

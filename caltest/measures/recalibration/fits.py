@@ -15,12 +15,12 @@ from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
 from caltest.measures.residual_sums import Flippable, robust_quadratic, robust_z
+from caltest.numerics.logistic import clipped_log_odds
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations
 from caltest.render import rows_in_words
 from caltest.types import Flags, Floats, Labels, Order
-from caltest.units import CellUnits, RowUnits, Units
-from caltest.units.units import Observed, check_one_dimension, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, Units, check_one_dimension, row_weights
 
 OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"
@@ -289,8 +289,7 @@ def score_statistics(predictions: Predictions, measure: str, column: int) -> Fli
     """
     check_one_dimension(predictions, measure)
     p, weight = predictions.probs[:, 1], row_weights(predictions)
-    inside = np.clip(p, LEAST_PROB, 1.0 - LEAST_PROB)
-    x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(predictions.residuals[:, 1])
+    x, gap = clipped_log_odds(p, LEAST_PROB), np.ascontiguousarray(predictions.residuals[:, 1])
     basis = np.column_stack([np.ones_like(x), x])
 
     def deviations(function: Floats) -> Deviations:

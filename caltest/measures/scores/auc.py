@@ -11,14 +11,14 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Seen
 from caltest.measures.fits import by_member
 from caltest.measures.gap import LEVEL
 from caltest.numerics.tails import student_isf
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Ints
-from caltest.units.units import row_weights
+from caltest.units import row_weights
 
 __all__ = ["AUC", "auc", "auc_interval"]
 
@@ -55,13 +55,7 @@ class AUC:
         return 2.0 * self.auc - 1.0
 
 
-def auc(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    **rows: Unpack[MeasuredOptions],
-) -> float | list[float]:
+def auc(probs: object, labels: object = None, **rows: Unpack[Seen]) -> float | list[float]:
     r"""Compute the area under the ROC curve, the C-statistic.
 
     .. math:: A = P(p_i > p_j \mid y_i = 1, y_j = 0) + \frac{1}{2} P(p_i = p_j \mid y_i = 1, y_j =
@@ -108,17 +102,12 @@ def auc(
     >>> ct.measures.auc([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
     0.75
     """
-    found = by_member(probs, labels, lens, area_of_rows, auc, rows)
+    found = by_member(probs, labels, area_of_rows, auc, rows)
     return [one.auc for one in found] if isinstance(found, list) else found.auc
 
 
 def auc_interval(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    confidence: float = 0.95,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, confidence: float = 0.95, **rows: Unpack[Seen]
 ) -> AUC | list[AUC]:
     r"""Compute the area under the ROC curve with its confidence interval.
 
@@ -175,7 +164,7 @@ def auc_interval(
     [0.75, 0.638, 0.833]
     """
     level = checks.check_confidence(confidence)
-    return by_member(probs, labels, lens, partial(area_of_rows, level=level), auc_interval, rows)
+    return by_member(probs, labels, partial(area_of_rows, level=level), auc_interval, rows)
 
 
 def area_of_rows(predictions: Predictions, level: float = LEVEL) -> AUC:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
 
-from caltest.lenses import Confidence, Lens
+from caltest.lenses import Confidence
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
+from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
-from caltest.predictions import Measured, Predictions
-from caltest.types import Floats
-from caltest.units import FunctionOfUnits, RowUnits, Statistic, UnitSums, row_weights
+from caltest.predictions import Predictions
+from caltest.types import Floats, Labels
+from caltest.units import RowUnits, row_weights
 
 __all__ = [
     "AverageConfidence",
@@ -42,35 +45,33 @@ MANY = 1000  # rows from which on one more makes no difference
 DRAWS, SEED = 9999, 0x5EED  # of the random weights, which are the same for all data
 
 
-def confidence_sums(predictions: Predictions) -> UnitSums:
-    """Return sums (B, 4) over rows of which class 1 is that the predicted class is right.
+class ConfidenceMeasure(Measure):
+    """A function of sums over rows of which class 1 is that the predicted class is right.
 
     Of the weights of the wrong and of the right predictions, of the confidence on wrong ones, and
     of 1 less the confidence on right ones.
     """
-    units = RowUnits(Confidence()(predictions))
-    return FunctionOfUnits(units, lambda y: wrong_and_right_sums(y, units.mean, units.scale))
-
-
-class ConfidenceMeasure(Measure):
-    """A function of these sums."""
 
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
 
     @abstractmethod
     def value(self, sums: Floats) -> Floats:
-        """Return the value (B, 1) of sums (B, 4)."""
+        """Return the value (B, 1) of these sums, (B, 4)."""
 
     def undefined(self, sums: Floats) -> tuple[str, ...]:
         """Say what the sums (4,) of the observed labels leave undefined."""
         return ()
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        sums = confidence_sums(predictions)
-        degenerate = self.undefined(sums.observed()[0])
-        found = Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
-        return RowStatistic(found)
+        units = RowUnits(Confidence()(predictions))
+        sums = partial(wrong_and_right_sums, confidence=units.mean, weight=units.scale)
+
+        def values(right: Labels) -> Floats:
+            return self.value(sums(right))[:, 0]
+
+        degenerate = self.undefined(sums(units.observed[np.newaxis])[0])
+        return RowStatistic(fitted(units, values, scale=1.0, degenerate=degenerate))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +81,6 @@ class MeanOfSome(ConfidenceMeasure):
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
-
-    def scores(self, confidence: Floats) -> Floats:
-        """Return what is averaged."""
-        return 1.0 - confidence if self.of_right else confidence
 
     def value(self, sums: Floats) -> Floats:
         mass, of = (sums[:, [k + self.of_right]] for k in (0, 2))
@@ -111,7 +108,8 @@ class MeanOfSome(ConfidenceMeasure):
         bound = self.bind(predictions)
         event, weight = bound.predictions, row_weights(predictions)
         counted = (event.labels == self.of_right) & (weight > 0)
-        every, estimate = self.scores(event.probs[:, 1]), bound.value()
+        confidence, estimate = event.probs[:, 1], bound.value()
+        every = 1.0 - confidence if self.of_right else confidence
         own, mass = every[counted], weight[counted]
         order, a = np.lexsort((mass, own)), (1.0 - level) / 2.0
         low, high = _limits(own[order], mass[order], every[weight > 0], a)
@@ -139,13 +137,12 @@ def _limits(scores: Floats, weight: Floats, every: Floats, a: float) -> tuple[fl
 class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
-    key, title = "overconfidence", "overconfidence"
+    key, title, symbol = "overconfidence", "overconfidence", "o(f)"
     of_right: ClassVar[bool] = False
-    symbol: ClassVar[str] = "o(f)"
 
 
 def overconfidence(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the overconfidence, the mean confidence of the wrong predictions.
 
@@ -187,20 +184,19 @@ def overconfidence(
     >>> ct.measures.overconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # wrong with confidence 0.75
     0.75
     """
-    return Overconfidence().evaluate(probs, labels, lens, **rows)
+    return Overconfidence().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
-    key, title = "underconfidence", "underconfidence"
+    key, title, symbol = "underconfidence", "underconfidence", "u(f)"
     of_right: ClassVar[bool] = True
-    symbol: ClassVar[str] = "u(f)"
 
 
 def underconfidence(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the underconfidence, the mean of 1 less the confidence of the right predictions.
 
@@ -242,16 +238,15 @@ def underconfidence(
     >>> ct.measures.underconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # right at 0.5 and 0.875
     0.3125
     """
-    return Underconfidence().evaluate(probs, labels, lens, **rows)
+    return Underconfidence().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ECELowerBound(ConfidenceMeasure):
     """The lower bound; see `ece_lower_bound`."""
 
-    key, title = "ece-lower-bound", "lower bound on the confidence ECE"
+    key, title, symbol = "ece-lower-bound", "lower bound on the confidence ECE", "|conf - acc|"
     alternative: ClassVar[str] = "greater"
-    symbol: ClassVar[str] = "|conf - acc|"
 
     def value(self, sums: Floats) -> Floats:
         wrong, right, sure, unsure = sums[..., np.newaxis].transpose(1, 0, 2)
@@ -264,7 +259,7 @@ class ECELowerBound(ConfidenceMeasure):
 
 
 def ece_lower_bound(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute how far over- and underconfidence are from balance, which bounds the ECE from below.
 
@@ -312,15 +307,14 @@ def ece_lower_bound(
     >>> ct.measures.ece_lower_bound([0.75, 0.5, 0.875, 0.875], [0, 0, 1, 1])  # 3/4 - 3/4
     0.0
     """
-    return ECELowerBound().evaluate(probs, labels, lens, **rows)
+    return ECELowerBound().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectnessOdds(ConfidenceMeasure):
     """The odds; see `correctness_odds`."""
 
-    key, title = "correctness-odds", "odds of a right prediction"
-    symbol: ClassVar[str] = "acc / err"
+    key, title, symbol = "correctness-odds", "odds of a right prediction", "acc / err"
 
     def value(self, sums: Floats) -> Floats:
         wrong, right = sums[:, [0]], sums[:, [1]]
@@ -331,7 +325,7 @@ class CorrectnessOdds(ConfidenceMeasure):
 
 
 def correctness_odds(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the odds of a right prediction, the accuracy over the error rate.
 
@@ -374,15 +368,14 @@ def correctness_odds(
     >>> ct.measures.correctness_odds([0.75, 0.5, 0.875], [0, 0, 1])  # two right, one wrong
     2.0
     """
-    return CorrectnessOdds().evaluate(probs, labels, lens, **rows)
+    return CorrectnessOdds().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceRatio(ConfidenceMeasure):
     """The ratio; see `confidence_ratio`."""
 
-    key, title = "confidence-ratio", "ratio of over- to underconfidence"
-    symbol: ClassVar[str] = "o(f) / u(f)"
+    key, title, symbol = "confidence-ratio", "ratio of over- to underconfidence", "o(f) / u(f)"
 
     def value(self, sums: Floats) -> Floats:
         over, under = Overconfidence().value(sums), Underconfidence().value(sums)
@@ -398,7 +391,7 @@ class ConfidenceRatio(ConfidenceMeasure):
 
 
 def confidence_ratio(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the ratio of over- to underconfidence.
 
@@ -442,15 +435,14 @@ def confidence_ratio(
     >>> ct.measures.confidence_ratio([0.75, 0.5, 0.875], [0, 0, 1])  # 0.75 / 0.3125
     2.4
     """
-    return ConfidenceRatio().evaluate(probs, labels, lens, **rows)
+    return ConfidenceRatio().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AverageConfidence(ConfidenceMeasure):
     """The mean; see `average_confidence`."""
 
-    key, title = "average-confidence", "average confidence"
-    symbol: ClassVar[str] = "conf"
+    key, title, symbol = "average-confidence", "average confidence", "conf"
 
     def value(self, sums: Floats) -> Floats:
         wrong, right, sure, unsure = sums[..., np.newaxis].transpose(1, 0, 2)
@@ -458,7 +450,7 @@ class AverageConfidence(ConfidenceMeasure):
 
 
 def average_confidence(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the average confidence, the mean of the largest probabilities.
 
@@ -500,35 +492,29 @@ def average_confidence(
     >>> ct.measures.average_confidence([0.75, 0.5, 0.875], [0, 0, 1])
     0.7083333333333334
     """
-    return AverageConfidence().evaluate(probs, labels, lens, **rows)
+    return AverageConfidence().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sharpness(Measure):
     """The variance; see `sharpness`."""
 
-    key, title = "sharpness", "sharpness"
+    key, title, symbol = "sharpness", "sharpness", "sharpness"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     alternative: ClassVar[str] = "two-sided"
-    symbol: ClassVar[str] = "sharpness"
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        sums, m = confidence_sums(predictions), predictions.m
+        units, m = RowUnits(Confidence()(predictions)), predictions.m
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
         variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
-        size = np.array([[4.0 * (m / (m - 1)) ** 2 * variance]])
+        size = 4.0 * (m / (m - 1)) ** 2 * variance
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
-        return RowStatistic(
-            Statistic(
-                units=sums.units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
-            )
-        )
+        constant = fitted(units, lambda y: np.full(len(y), size), scale=1.0, degenerate=few)
+        return RowStatistic(constant)
 
 
-def sharpness(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
-) -> float | Floats:
+def sharpness(probs: object, labels: object = None, **rows: Unpack[Evaluated]) -> float | Floats:
     r"""Compute the sharpness, the variance of the confidence in units of its largest.
 
     .. math:: \frac{4 m^2}{(m - 1)^2} \cdot \frac{1}{n - 1} \sum_i (c_i - \bar c)^2, \quad
@@ -573,4 +559,4 @@ def sharpness(
     >>> ct.measures.sharpness([[0.5, 0.5], [1.0, 0.0]], [0, 0])  # 16 * 0.125 of two rows
     2.0
     """
-    return Sharpness().evaluate(probs, labels, lens, **rows)
+    return Sharpness().evaluate(probs, labels, **rows)

@@ -11,16 +11,16 @@ from scipy.special import xlogy
 
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Seen
 from caltest.measures.binning import Cells, quantile_cells, uniform_cells
 from caltest.measures.fits import IMPOSSIBLE, by_member
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.render import rows_in_words
 from caltest.sources import Cells as RowCells
 from caltest.types import AnyArray, Flags, Floats, Ints
-from caltest.units.units import check_one_dimension, row_weights, sorted_columns
+from caltest.units import check_one_dimension, row_weights, sorted_columns
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
 
@@ -68,12 +68,11 @@ def score_decomposition(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     score: str = "brier",
     method: str = "corp",
     binning: str = "uniform",
     bins: int = 15,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> ScoreDecomposition | list[ScoreDecomposition]:
     r"""Decompose a score into miscalibration, discrimination and uncertainty.
 
@@ -154,7 +153,7 @@ def score_decomposition(
             return _corp(seen, score)
         return _by_cells(seen, *_bins(seen, method, binning, bins))
 
-    return by_member(probs, labels, lens, decomposed, score_decomposition, rows)
+    return by_member(probs, labels, decomposed, score_decomposition, rows)
 
 
 def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:

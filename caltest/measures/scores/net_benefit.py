@@ -12,12 +12,12 @@ import scipy
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.lenses import Lens
+from caltest.lenses.base import Seen
 from caltest.measures.fits import ReadOnly, by_member
 from caltest.measures.gap import EventRows, gap_of
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units.units import check_one_dimension, row_weights
+from caltest.units import check_one_dimension, row_weights
 
 __all__ = ["NetBenefit", "net_benefit"]
 
@@ -61,10 +61,9 @@ def net_benefit(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     thresholds: object = THRESHOLDS,
     confidence: float = 0.95,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> NetBenefit | list[NetBenefit]:
     r"""Compute the net benefit of treating where the predicted risk is at least a threshold.
 
@@ -129,7 +128,7 @@ def net_benefit(
         rule = "thresholds must hold probabilities of at least 0 and less than 1"
         raise invalid(rule, shown(thresholds), "pass thresholds=[0.1, 0.2]")
     found = partial(_net_benefit, at=at, level=level)
-    return by_member(probs, labels, lens, found, net_benefit, rows)
+    return by_member(probs, labels, found, net_benefit, rows)
 
 
 def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenefit:

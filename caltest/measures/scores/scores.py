@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest import checks
-from caltest.lenses import Lens
+from caltest.checks import check_level, option, optional
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
-from caltest.predictions import Measured, Predictions
 from caltest.render import rows_in_words
 from caltest.types import Floats
-from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
+from caltest.units import CellUnits, ScoreSums, Statistic, Units
 
 __all__ = [  # noqa: RUF022
     "BrierScore",
@@ -38,43 +36,16 @@ SKEW = (
 )
 
 
-class ScoreOfUnits(MeanScore):
-    """The mean of a score that is known for any probabilities, of rows or cells."""
-
-    @abstractmethod
-    def scores(self, units: Units) -> ScoreSums:
-        """Return the sums of the score."""
-
-    def score_table(self, predictions: Predictions) -> Floats:
-        return self.scores(RowUnits(predictions)).weighted
-
-    def statistic(self, units: Units) -> Statistic:
-        return self.mean(self.scores(units))
-
-    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
-        """Return the mean of the scores, with other fields of a statistic."""
-        return Statistic(
-            units=sums.units,
-            sums=sums,
-            value=lambda scores: np.asarray(scores / sums.units.total),
-            scale=sums.units.rounding,
-            score_table=lambda: sums.table.T,
-            **described,
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
-class BrierScore(ScoreOfUnits):
+class BrierScore(MeanScore):
     """The Brier score; see `brier_score`."""
 
-    key, title = "brier", "Brier score"
+    key, title, symbol = "brier", "Brier score", "Brier"
     function: ClassVar[str] = "brier_score"
     is_proper_score: ClassVar[bool] = True
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, 1.0 if m == 2 else 2.0
-
-    symbol: ClassVar[str] = "Brier"
 
     def scores(self, units: Units) -> ScoreSums:
         # The expected scores have the squares of the rows of cells.
@@ -99,9 +70,7 @@ def _error(units: Units) -> float:
     return 2.0 * float((units.sums(cells.events * cells.reach) / units.total).max())
 
 
-def brier_score(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
-) -> float | Floats:
+def brier_score(probs: object, labels: object = None, **rows: Unpack[Evaluated]) -> float | Floats:
     r"""Compute the Brier score, the mean squared Euclidean distance to the one-hot label.
 
     .. math:: \frac{1}{n} \sum_i \lVert p_i - e_{y_i} \rVert^2,
@@ -144,25 +113,24 @@ def brier_score(
     >>> ct.measures.brier_score([0.5, 0.75], [1, 1])  # (1/4 + 1/16) / 2
     0.15625
     """
-    return BrierScore().evaluate(probs, labels, lens, **rows)
+    return BrierScore().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SphericalScore(ScoreOfUnits):
+class SphericalScore(MeanScore):
     """The spherical score; see `spherical_score`."""
 
-    key, title = "spherical", "spherical score"
+    key, title, symbol = "spherical", "spherical score", "spherical score"
     function: ClassVar[str] = "spherical_score"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     is_proper_score: ClassVar[bool] = True
-    symbol: ClassVar[str] = "spherical score"
 
     def scores(self, units: Units) -> ScoreSums:
         return ScoreSums(units, lambda p: p / np.linalg.norm(p, axis=1, keepdims=True))
 
 
 def spherical_score(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the spherical score, the mean cosine of prediction and one-hot label.
 
@@ -203,26 +171,20 @@ def spherical_score(
     >>> ct.measures.spherical_score([[0.5, 0.25, 0.25]], [0])  # 2 / sqrt(6)
     0.81649...
     """
-    return SphericalScore().evaluate(probs, labels, lens, **rows)
+    return SphericalScore().evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogLoss(ScoreOfUnits):
+class LogLoss(MeanScore):
     """The log loss with its clipping; see `log_loss`."""
 
-    eps: float | None = None
+    eps: float | None = option(None, optional(check_level))
 
-    key, title = "log-loss", "log loss"
+    key, title, symbol = "log-loss", "log loss", "log loss"
     is_proper_score: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if self.eps is not None:
-            checks.check_level(self.eps, "eps")
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, math.inf
-
-    symbol: ClassVar[str] = "log loss"
 
     def scores(self, units: Units) -> ScoreSums:
         return ScoreSums(units, self._losses)
@@ -273,12 +235,7 @@ def _impossible(sums: ScoreSums) -> tuple[str, ...]:
 
 
 def log_loss(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    eps: float | None = None,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, eps: float | None = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the log loss, the mean negative log probability of the observed class.
 
@@ -325,7 +282,7 @@ def log_loss(
     >>> ct.measures.log_loss([0.0], [1], eps=1e-15)
     34.53877...
     """
-    return LogLoss(eps=eps).evaluate(probs, labels, lens, **rows)
+    return LogLoss(eps=eps).evaluate(probs, labels, **rows)
 
 
 # ---- the ranked probability score of ordered classes, Epstein 1969 -------------------------------
@@ -335,9 +292,8 @@ def log_loss(
 class RankedProbabilityScore(BrierScore):
     """The ranked probability score; see `ranked_probability_score`."""
 
-    key, title = "rps", "ranked probability score"
+    key, title, symbol = "rps", "ranked probability score", "RPS"
     function: ClassVar[str] = "ranked_probability_score"
-    symbol: ClassVar[str] = "RPS"
 
     def support(self, m: int) -> tuple[float, float]:
         return 0.0, m - 1.0
@@ -354,7 +310,7 @@ class RankedProbabilityScore(BrierScore):
 
 
 def ranked_probability_score(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the ranked probability score, the sum of the Brier scores of all P(Y <= k).
 
@@ -401,4 +357,4 @@ def ranked_probability_score(
     >>> ct.measures.ranked_probability_score([[0.5, 0.25, 0.25]], [2])  # .5^2 + .75^2
     0.8125
     """
-    return RankedProbabilityScore().evaluate(probs, labels, lens, **rows)
+    return RankedProbabilityScore().evaluate(probs, labels, **rows)

@@ -10,12 +10,12 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import LabelScore, Measure
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.class_sums import binary_brier_sums, binary_residual_sums, deviation_table
+from caltest.numerics.class_sums import binary_brier_sums, deviation_table, residual_sums
 from caltest.numerics.sorted_scores import sum_variance
-from caltest.predictions import Measured, Predictions
+from caltest.predictions import Predictions
 from caltest.predictions.tables import design_columns
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
@@ -35,9 +35,8 @@ CONSTANT = (
 class SpiegelhalterZ(LabelScore):
     """Spiegelhalter's z; see `spiegelhalter_z`."""
 
-    key, title = "spiegelhalter", "Spiegelhalter's z"
+    key, title, symbol = "spiegelhalter", "Spiegelhalter's z", "z"
     function: ClassVar[str] = "spiegelhalter_z"
-    symbol: ClassVar[str] = "z"
     interval_instead: ClassVar[str] = "test='brier'"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 
@@ -85,7 +84,7 @@ def deviation_sums(units: Units) -> tuple[ScoreSums, Floats]:
         units,
         deviations,
         terms=lambda u: 0.0 * u.mean,
-        fused=lambda y, p, _: binary_residual_sums(y, p, slope),
+        fused=lambda y, p, _: residual_sums(y, p, slope[np.newaxis])[:, 0],
     )
     return sums, slope
 
@@ -106,7 +105,6 @@ def standardised(
         sd > 0, 10.0 * np.maximum(1.0, units.heaviest / np.where(sd > 0, sd, 1.0)), 1.0
     )
     return Statistic(
-        units=units,
         sums=sums,
         value=z,
         scale=units.rounding * rounding,
@@ -138,7 +136,7 @@ def _error(sums: ScoreSums, sd: Floats) -> float:
 
 
 def spiegelhalter_z(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
+    probs: object, labels: object = None, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute Spiegelhalter's z, the Brier score standardised by its moments under calibration.
 
@@ -190,7 +188,7 @@ def spiegelhalter_z(
     >>> ct.measures.spiegelhalter_z([0.9, 0.8, 0.2], [1, 0, 0])  # 0.28 / sqrt(0.1728)
     0.67357...
     """
-    return SpiegelhalterZ().evaluate(probs, labels, lens, **rows)
+    return SpiegelhalterZ().evaluate(probs, labels, **rows)
 
 
 def spiegelhalter_score(pd: Floats, defaults: Ints, n: Ints) -> float | None:
@@ -281,10 +279,9 @@ def le_cessie_van_houwelingen(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     internal: bool = False,
     design: object = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the standardised unweighted sum of squares of labels minus predictions.
 
@@ -342,4 +339,4 @@ def le_cessie_van_houwelingen(
     0.67357...
     """
     measure = LeCessieVanHouwelingen(internal=internal, design=design)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return measure.evaluate(probs, labels, **rows)

@@ -10,16 +10,14 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from caltest.checks.options import check_positive
+from caltest.checks.options import check_positive, option
 from caltest.errors import invalid, shown
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
-from caltest.predictions import Measured
 from caltest.types import Floats
-from caltest.units import CellUnits, Observed, Statistic, Units
-from caltest.units.units import check_unweighted
+from caltest.units import CellUnits, Observed, Statistic, Units, check_unweighted
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
@@ -35,19 +33,24 @@ EXTREME = (
 SMALLEST = 1e-50  # a range whose square and inverse are ordinary numbers
 
 
+def check_fraction(value: object, name: str) -> float:
+    """Check a share of the rows, in (0, 1]."""
+    share = check_positive(value, name)
+    if share > 1:
+        raise invalid(f"{name} must be at most 1", shown(value), "pass a share, such as 2/3")
+    return share
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoessMeasure(Measure):
     """A functional of the absolute errors |loess(p_i) - p_i|."""
 
-    span: float = SPAN
+    span: float = option(SPAN, check_fraction)
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     functional: ClassVar[Callable[[Loess, Floats], Floats]]  # of the deviations at the knots
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
-
-    def __post_init__(self) -> None:
-        check_fraction(self.span, "span")
 
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.symbol}")
@@ -136,32 +139,18 @@ class Loess(Fit):
         return np.asarray(moments.reshape(len(observed), -1))
 
 
-def check_fraction(value: object, name: str) -> float:
-    """Check a share of the rows, in (0, 1]."""
-    share = check_positive(value, name)
-    if share > 1:
-        raise invalid(f"{name} must be at most 1", shown(value), "pass a share, such as 2/3")
-    return share
-
-
 @dataclass(frozen=True, kw_only=True)
 class ICI(LoessMeasure):
     """The mean loess error with its span; see `ici`."""
 
-    key, title = "ici", "integrated calibration index"
+    key, title, symbol = "ici", "integrated calibration index", "ICI"
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None
-    symbol: ClassVar[str] = "ICI"
     bounds_mean_gap: ClassVar[bool] = True
     functional = Loess.mean
 
 
 def ici(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the integrated calibration index, the mean distance of a loess from the predictions.
 
@@ -216,25 +205,19 @@ def ici(
     >>> round(ct.measures.ici([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return ICI(span=span).evaluate(probs, labels, lens, **rows)
+    return ICI(span=span).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class E50(LoessMeasure):
     """The median loess error with its span; see `e50`."""
 
-    key, title = "e50", "median error of a loess, E50"
-    symbol: ClassVar[str] = "E50"
+    key, title, symbol = "e50", "median error of a loess, E50", "E50"
     functional = partial(Loess.quantile, share=0.5)
 
 
 def e50(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the median distance of a loess from the predictions.
 
@@ -277,26 +260,20 @@ def e50(
     >>> round(ct.measures.e50([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E50(span=span).evaluate(probs, labels, lens, **rows)
+    return E50(span=span).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class E90(LoessMeasure):
     """The 90 % quantile of the loess errors with its span; see `e90`."""
 
-    key, title = "e90", "90 % quantile of the errors of a loess, E90"
+    key, title, symbol = "e90", "90 % quantile of the errors of a loess, E90", "E90"
     is_extreme: ClassVar[bool] = True
-    symbol: ClassVar[str] = "E90"
     functional = partial(Loess.quantile, share=0.9)
 
 
 def e90(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the 90 % quantile of the distance of a loess from the predictions.
 
@@ -341,26 +318,20 @@ def e90(
     >>> round(ct.measures.e90([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E90(span=span).evaluate(probs, labels, lens, **rows)
+    return E90(span=span).evaluate(probs, labels, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Emax(LoessMeasure):
     """The largest loess error with its span; see `emax`."""
 
-    key, title = "emax", "largest error of a loess, Emax"
+    key, title, symbol = "emax", "largest error of a loess, Emax", "Emax"
     is_extreme: ClassVar[bool] = True
-    symbol: ClassVar[str] = "Emax"
     functional = Loess.largest
 
 
 def emax(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    span: float = SPAN,
-    **rows: Unpack[Measured],
+    probs: object, labels: object = None, *, span: float = SPAN, **rows: Unpack[Evaluated]
 ) -> float | Floats:
     r"""Compute the largest distance of a loess from the predictions.
 
@@ -405,4 +376,4 @@ def emax(
     >>> round(ct.measures.emax([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return Emax(span=span).evaluate(probs, labels, lens, **rows)
+    return Emax(span=span).evaluate(probs, labels, **rows)

@@ -10,13 +10,12 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
-from caltest import checks
+from caltest.checks import check_positive, option, optional
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
-from caltest.predictions.options import Measured
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
 
@@ -33,19 +32,14 @@ SUPPORT = 3.0  # half the width of the triweight kernel, in standard deviations
 class KDEECE(Measure):
     """The KDE-ECE with its bandwidth; see `kde_ece` for the parameters."""
 
-    bandwidth: float | None = None
+    bandwidth: float | None = option(None, optional(check_positive))
 
-    key, title = "kde-ece", "ECE by kernel density estimates"
+    key, title, symbol = "kde-ece", "ECE by kernel density estimates", "KDE-ECE"
     largest: ClassVar[float] = 1.0
     drawn_as: ClassVar[str] = "reliability"
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
-    symbol: ClassVar[str] = "KDE-ECE"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
-
-    def __post_init__(self) -> None:
-        if self.bandwidth is not None:
-            checks.check_positive(self.bandwidth, "bandwidth")
 
     def statistic(self, units: Units) -> Statistic:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
@@ -96,9 +90,8 @@ def kde_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     bandwidth: float | None = None,
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the ECE of a one-dimensional prediction by kernel density estimates.
 
@@ -157,4 +150,4 @@ def kde_ece(
     >>> round(ct.measures.kde_ece(scores, np.tile([1, 1, 0, 1], 250)), 3)
     0.126
     """
-    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, lens, **rows)
+    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, **rows)

@@ -12,10 +12,10 @@ import numpy as np
 import scipy
 
 from caltest import checks
-from caltest.lenses import Lens
+from caltest.lenses.base import Seen
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.numerics.tails import path_length, tube_quantile
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Units
@@ -74,10 +74,9 @@ def smooth_curve(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     confidence: float = 0.95,
     points: int = 201,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Seen],
 ) -> SmoothCurve | list[SmoothCurve]:
     r"""Fit a smooth curve of calibration, with a band that holds all of it at once.
 
@@ -141,7 +140,7 @@ def smooth_curve(
     level = checks.check_confidence(confidence)
     checks.check_count(points, "points", 4)
     curve = partial(_curve, level=level, points=points)
-    return by_member(probs, labels, lens, curve, smooth_curve, rows)
+    return by_member(probs, labels, curve, smooth_curve, rows)
 
 
 def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:

@@ -22,13 +22,12 @@ from typing import ClassVar, Unpack, cast
 import numpy as np
 import scipy
 
-from caltest import checks
+from caltest.checks import check_positive, one_of, option, optional
 from caltest.errors import NotApplicable
-from caltest.lenses import Lens
+from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
-from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
 
@@ -53,27 +52,18 @@ BLOCK = 512  # points whose rotations stay in the L1 cache
 class SmoothECE(Measure):
     """The smooth ECE with its bandwidth and method; see `smooth_ece` for the parameters."""
 
-    bandwidth: float | None = None
-    method: str = "grid"
+    bandwidth: float | None = option(None, optional(check_positive))
+    method: str = option("grid", one_of(METHODS))
 
-    key, title = "smooth-ece", "smooth ECE"
+    key, title, symbol = "smooth-ece", "smooth ECE", "smECE"
     largest: ClassVar[float] = 1.0
     drawn_as: ClassVar[str] = "reliability"
-    symbol: ClassVar[str] = "smECE"
     bounds_mean_gap: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
-
-    def __post_init__(self) -> None:
-        checks.check_choice(self.method, METHODS, "method")
-        if self.bandwidth is not None:
-            checks.check_positive(self.bandwidth, "bandwidth")
 
     @property
     def needs_rows(self) -> str:
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
-
-    def takes(self, form: str) -> bool:
-        return super().takes(form) and not (form == "cells" and self.needs_rows)
 
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered("the smooth ECE")
@@ -258,10 +248,9 @@ def smooth_ece(
     probs: object,
     labels: object = None,
     *,
-    lens: str | Lens = "strong",
     bandwidth: float | None = None,
     method: str = "grid",
-    **rows: Unpack[Measured],
+    **rows: Unpack[Evaluated],
 ) -> float | Floats:
     r"""Compute the smooth ECE, the mean absolute residual after kernel smoothing.
 
@@ -315,7 +304,7 @@ def smooth_ece(
     >>> ct.measures.smooth_ece([0.25, 0.5, 0.75], [0, 0, 0])  # all residuals have one sign
     0.5
     """
-    return SmoothECE(bandwidth=bandwidth, method=method).evaluate(probs, labels, lens, **rows)
+    return SmoothECE(bandwidth=bandwidth, method=method).evaluate(probs, labels, **rows)
 
 
 @njit()

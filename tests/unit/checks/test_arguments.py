@@ -20,12 +20,12 @@ from caltest.checks import (
     check_light_bounds,
     check_optional_integer,
     check_positive,
+    check_power,
     check_seed,
     check_tolerance,
 )
 from caltest.htests.master_scale import check_counts, check_default_rates, check_grades
 from caltest.lenses.classes import check_classes_of_groups, check_grouping, check_rank
-from caltest.measures.binning import check_power
 from caltest.measures.grades.grade import check_correlation
 from caltest.measures.isotonic.confidence_band import check_digits
 from caltest.measures.kernel.cme import check_locations, check_points

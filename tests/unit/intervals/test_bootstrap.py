@@ -12,7 +12,7 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import bootstrap, choose, mean
 from caltest.intervals.base import calibrated_values, resample
-from caltest.intervals.bootstrap import AnyMeasure, RowMean, row_function
+from caltest.intervals.bootstrap import of_rows, row_function, rows_without, values_without
 from caltest.measures.bins.debiased_ece import DebiasedECE
 from caltest.measures.bins.ece import ECE, ClasswiseECE
 from caltest.measures.cumulative.cumulative import KSError, KuiperError
@@ -35,7 +35,7 @@ WEIGHTED = Predictions(DATA.probs, DATA.labels, sample_weight=np.arange(40.0))
 def test_ends_are_those_of_scipy(measure):
     """`scipy.stats.bootstrap` of the rows, given the same resamples."""
     found = bootstrap.bca_interval(measure, DATA, *OPTIONS)
-    function = AnyMeasure(measure, DATA)
+    function = of_rows(measure, DATA)
     values = resample(function, 40, Draws(299, 5))
     given = SimpleNamespace(bootstrap_distribution=values)
     expected = stats.bootstrap(
@@ -54,19 +54,20 @@ def test_ends_are_those_of_scipy(measure):
 @pytest.mark.parametrize("measure", [BrierScore(), LogLoss(), SphericalScore()])
 def test_mean_of_row_scores_is_the_measure_of_the_rows(measure, data):
     """The fast path against binding the measure to the rows drawn, and left out."""
-    fast, slow = row_function(measure, data), AnyMeasure(measure, data)
-    assert isinstance(fast, RowMean)
+    fast, slow = row_function(measure, data), of_rows(measure, data)
     rows = np.random.default_rng(0).integers(data.n, size=data.n)
     assert fast(rows) == pytest.approx(slow(rows), rel=1e-12)
-    np.testing.assert_allclose(fast.without(0), slow.without(0), rtol=1e-12)
+    left = [slow(rows) for rows in rows_without(np.arange(data.n), 0)]
+    np.testing.assert_allclose(values_without(measure, data, 0), left, rtol=1e-12)
 
 
 def test_acceleration_of_groups_is_that_of_rows():
     """The skewness of a mean shows in groups of rows too."""
     data = generative_model("M2", n=600, m=2, alpha=1.0, rng=3)
-    rows = bootstrap.acceleration(row_function(LogLoss(), data).without(0))
-    function = AnyMeasure(LogLoss(), data)
-    groups = [bootstrap.acceleration(function.without(seed)) for seed in range(20)]
+    rows, number = bootstrap.acceleration(values_without(LogLoss(), data, 0)), np.arange(data.n)
+    groups = [
+        bootstrap.acceleration(values_without(LogLoss(), data, seed, number)) for seed in range(20)
+    ]
     assert np.mean(groups) == pytest.approx(rows, rel=0.3)
 
 

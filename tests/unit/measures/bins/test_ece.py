@@ -194,3 +194,9 @@ def test_sweep_of_sorted_labels_is_fast():
     values = np.linspace(0.1, 0.9, 200_000)
     labels = (values > 0.5).astype(np.uint8)[None]
     assert counts(labels, values)[0] == values.size
+
+
+def test_ece_of_the_confidence_takes_no_other_lens():
+    """The error names the function that was called."""
+    with pytest.raises(TypeError, match=r"confidence_ece\(\) got an unexpected .* 'lens'"):
+        ct.measures.confidence_ece([0.2, 0.9], [0, 1], lens="strong")

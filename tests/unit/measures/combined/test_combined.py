@@ -16,8 +16,9 @@ from caltest.measures.combined.component import (
     orthonormal,
 )
 from caltest.measures.combined.context import Context
-from caltest.measures.combined.one_event import log_odds
+from caltest.measures.combined.one_event import LEAST_PROB
 from caltest.numerics.joint import log_mean_exp
+from caltest.numerics.logistic import clipped_log_odds
 
 SURE = ct.datasets.generative_model("M1", n=400, m=3, alpha=1.0, rng=1)
 
@@ -103,7 +104,7 @@ def test_counts_of_chunks_that_fill_the_memory_are_refused():
 
 def test_belt_functions_are_orthonormal():
     p = np.random.default_rng(1).uniform(0.05, 0.9, 80)
-    functions = orthonormal(np.vander(log_odds(p), 3).T, p * (1 - p))
+    functions = orthonormal(np.vander(clipped_log_odds(p, LEAST_PROB), 3).T, p * (1 - p))
     assert_allclose(functions @ np.diag(p * (1 - p)) @ functions.T, np.eye(3), atol=1e-9)
 
 

@@ -14,14 +14,13 @@ from caltest.measures.recalibration.belt_fit import (
     basis_values,
     interpolation_nodes,
     largest_rise,
-    likelihood_bounds,
     monomials,
     orthonormal_basis,
     polynomial_basis,
     polynomial_sums,
     select_degree,
 )
-from caltest.measures.recalibration.binary_fit import maximise, support
+from caltest.measures.recalibration.binary_fit import likelihood_bounds, maximise, support
 
 pytestmark = pytest.mark.loops
 
