@@ -19,7 +19,7 @@ from caltest.testing import strategies
 
 PREDICTIONS = strategies.predictions((1, 12), (2, 6), weighted=False)
 
-CLOSE = {"rtol": 0, "atol": 1e-15}
+CLOSE = {"rtol": 0, "atol": 1e-14}
 
 
 def falling(row):
