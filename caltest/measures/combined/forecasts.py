@@ -431,9 +431,12 @@ def _by_feature(rows: ForecastContext, degree: int) -> Component:
     sums = rows.sums(hermite(degree), rows.along["features"])
 
     def finding() -> Finding:
-        alone = np.hstack([rows.covariates(one)[:, 1:2] for one in rows.feature_ranks])
-        k = int(np.argmax(np.abs(rows.sums(hermite(degree), alone).of(rows.observed)[0])))
-        name, values = [*rows.design.items()][k]
+        each = [rows.covariates(one)[:, 1:2] for one in rows.feature_ranks]
+        varying = [item for item, one in zip(rows.design.items(), each, strict=True) if one.size]
+        if not varying:
+            return Finding("no feature varies", 0.0, "gap", in_words=False)
+        found = rows.sums(hermite(degree), np.hstack(each)).of(rows.observed)[0]
+        name, values = varying[int(np.argmax(np.abs(found)))]
         names = f"lowest values of {name}", "highest"
         return _compared(rows, degree, rows.thirds(values)[::2], names)
 

@@ -462,6 +462,11 @@ class TestDefault:
         part = ct.test_calibration(rows, design=table(columns), rng=1).components[0]
         assert part.test == "spread-by-feature"
         assert "67 lowest values of age" in " ".join(str(part).split())
+        constant = {"year": np.full(200, 2026.0)}
+        after = ct.test_calibration(rows, design=table(constant | columns), rng=1).components[0]
+        assert after.parameters["finding"] == part.parameters["finding"]
+        none = ct.test_calibration(rows, design=table(constant), rng=1).components
+        assert "no feature varies" in [row.parameters["finding"] for row in none]
         with pytest.raises(InvalidInput, match="design 'site' must be numbers; got 'a' at row 0"):
             ct.test_calibration(rows, design=table(columns | {"site": ["a"] * 200}))
 
