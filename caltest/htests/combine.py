@@ -35,16 +35,22 @@ def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats
         The tests; those of the exact null have the same redrawn labels, those of clusters the same
         signs.
     correction : str or None
-        "joint", or a method of `adjusted_pvalues`. Where a row has another null than the exact one,
-        Holm's method takes the place of "joint".
+        "joint", or a method of `adjusted_pvalues`. Where a row has another null than these, Holm's
+        method takes the place of "joint". Where a p-value of clusters is larger than that of signs,
+        as of skewed sums, what is adjusted by these grows as much.
     """
-    pvalues = [row.pvalue for row in rows]
+    pvalues = np.array([row.pvalue for row in rows])
     replicates = [row.replicates for row in rows if row.null in JOINT and row.replicates]
     sizes = {(row.null, one.values.size) for row, one in zip(rows, replicates, strict=False)}
     if correction != "joint" or len(replicates) < len(rows) or len(sizes) > 1:
-        return adjusted_pvalues(pvalues, correction)
+        return adjusted_pvalues(pvalues.tolist(), correction)
     adjusted = step_down(np.stack([one.scores() for one in replicates]))
-    return np.maximum(pvalues, adjusted), "joint"
+    if rows[0].null == "exact":
+        return np.maximum(pvalues, adjusted), "joint"
+    raised, order = pvalues / [one.pvalue for one in replicates], np.argsort(pvalues, kind="stable")
+    adjusted = np.maximum(pvalues, np.minimum(adjusted * np.maximum(raised, 1.0), 1.0))
+    adjusted[order] = np.maximum.accumulate(adjusted[order])
+    return adjusted, "joint"
 
 
 def with_shared_signs(

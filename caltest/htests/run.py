@@ -247,9 +247,9 @@ def test_calibration(
         known, and adjusted p-values reach down to 1 / (B + 1) for any number of rows. The
         family-wise error rate is that of hypotheses that hold together; where some hold each by
         itself only, Holm's method allows for any dependence. It takes the place of "joint" where a
-        row has another null than the exact one, and for more than 500 groups that are tested in one
-        pass, which share no row and lose nothing by it. Otherwise a method of statsmodels'
-        `multipletests`, such as "holm", "fdr_bh" or "none".
+        row has another null than the exact one or "cluster", and for more than 500 groups that are
+        tested in one pass, which share no row and lose nothing by it. Otherwise a method of
+        `multipletests` of statsmodels, such as "holm", "fdr_bh" or "none".
     n_resamples : int or "adaptive", default 999
         B; the smallest attainable p-value of a resampling null is 1 / (B + 1). With "adaptive" the
         exact null redraws labels until the decision at `level`, or at 0.05, is clear, and for a

@@ -13,7 +13,7 @@ from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, draw_poiss
 from caltest.nulls.base import Draws, drawn_batches, resampled_values, resampling_pvalue
 from caltest.predictions import Predictions
 
-NO_WEIGHTS = ("a tolerance takes no sample weights", "use null='exact' without tolerance")
+NO_WEIGHTS = ("a tolerance takes no sample weights", "leave out sample_weight= or tolerance=")
 
 
 def tolerance_test(

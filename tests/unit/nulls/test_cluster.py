@@ -12,6 +12,7 @@ from caltest.measures.combined.combined import portfolio
 from caltest.measures.combined.context import Context
 from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, dependence_parameters, flipped_values
+from caltest.numerics.joint import step_down
 
 SAME_VALUE = ["skce", "kce", "mmce", "ece", "mce", "classwise-ece", "ks", "kuiper"]
 ALL = [
@@ -247,16 +248,31 @@ def test_bursts_that_did_not_happen_are_no_evidence(key):
     assert "sums are skewed" in " ".join(result.notes)
 
 
-@pytest.mark.parametrize("key", ["cox", "cme", "unreliability"])
-def test_sums_are_skewed_where_they_are_farthest_out(key):
+def half_bursts(seed):
     """Bursts that did not happen in half of the clusters; the sum of all is as good as normal."""
     clusters = np.repeat(np.arange(50), 20)
     low = clusters < 25
     p = np.where(low, np.linspace(0.02, 0.04, 1000), np.linspace(0.3, 0.7, 1000))
-    labels = np.where(low, 0, np.random.default_rng(0).random(50)[clusters] < p)
-    result = ct.test_calibration(p, labels, cluster=clusters, test=key, rng=0)
+    labels = np.where(low, 0, np.random.default_rng(seed).random(50)[clusters] < p)
+    return ct.Predictions(p, labels, clusters=clusters)
+
+
+@pytest.mark.parametrize("key", ["cox", "cme", "unreliability"])
+def test_sums_are_skewed_where_they_are_farthest_out(key):
+    result = ct.test_calibration(None, half_bursts(0), test=key, rng=0)
     assert result.replicates.pvalues()[0] < 0.02
     assert result.pvalue > 0.05
+
+
+def test_adjusted_pvalues_are_raised_as_those_of_signs_are():
+    """By as much where sums are skewed, and in the order of the p-values."""
+    tests = ["cox", "cme", "calibration-in-the-large", "brier"]
+    table = ct.test_calibration(None, half_bursts(1), test=tests, rng=0)
+    pvalues = np.array([row.pvalue for row in table])
+    signs = np.array([row.replicates.pvalue for row in table])
+    joint = step_down(np.stack([row.replicates.scores() for row in table]))
+    assert (table.adjusted >= np.minimum(joint * pvalues / signs, 1.0)).all()
+    assert (np.diff(np.asarray(table.adjusted)[np.argsort(pvalues)]) >= 0).all()
 
 
 def test_events_that_happen_too_often_stay_evidence():
