@@ -129,7 +129,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--target y", "did you mean --label?"),
         ("--n_bins 5", "did you mean --set bins=10?"),
         ("--group w", "did you mean --by?"),
-        ("--probs p_a p_b", "extra argument(s) (p_b); join names by commas, and put a pattern"),
+        ("--probs p_a p_b", "(p_b); join names by commas, and put a pattern"),
         ("--sep ;;", "FILE must be a valid .csv file; got 'mistake.csv'; the reader reports:"),
         ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
         ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
