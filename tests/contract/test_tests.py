@@ -466,7 +466,7 @@ def test_weights_within_a_tolerance_are_refused(key):
     """The laws are for independent draws of the same weight."""
     data = predictions_of(2)
     ones = ct.Predictions(data.probs, data.labels, sample_weight=np.ones(data.n))
-    with pytest.raises(NotApplicable, match="takes no sample weights; use"):
+    with pytest.raises(NotApplicable, match="takes no sample weights; leave out"):
         run_within(key, ones)
 
 
