@@ -200,7 +200,7 @@ class ModelData:
             if by is True or isinstance(by, str):
                 remedy = "pass one value per row, or a data frame and the name of a column"
                 raise invalid("by must be an array of groups", shown(by), remedy)
-            result = result.with_groups(by)
+            result = result.with_groups(by, "by")
         return given.dependence.given_to(result)
 
     def _of_rows(self, model: object, data: Rows) -> Rows:

@@ -256,9 +256,9 @@ class Rows(ABC):
         weight = self.sample_weight
         return self if weight is None or weight.all() else self.without(weight == 0)
 
-    def with_groups(self, groups: object) -> Self:
-        """Give each row a group."""
-        values = suspicions.looked_at(checks.check_groups(groups, self.n))
+    def with_groups(self, groups: object, name: str = "groups") -> Self:
+        """Give each row a group; messages name these as they were passed."""
+        values = suspicions.looked_at(checks.check_groups(groups, self.n, name))
         return self._with(groups=values, grouped_by=None)
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Self:

@@ -217,9 +217,11 @@ def _area(
     is_inside, effect = EDGE < area < 1.0 - EDGE, 1.0
     if clusters is not None:
         codes = np.unique(clusters, return_inverse=True)[1]
-        sums = np.bincount(codes, share * left)
-        df = max(sums.size - 1.0, 1.0)
-        alone, variance = variance, float(sums @ sums) * sums.size / df
+        size, cell = int(codes.max()) + 1, codes * m + labels
+        rest = 1.0 - np.bincount(cell, share, size * m)  # of each class, without a cluster
+        parts = np.bincount(cell, share * left, size * m) / np.where(rest > EDGE, rest, 1.0)
+        sums, df = parts.reshape(size, m).sum(axis=1), max(size - 1.0, 1.0)
+        alone, variance = variance, float(sums @ sums) * df / size  # by the jackknife
         effect = max(1.0, variance / alone) if alone > 0 else 1.0
         if not is_inside:  # nothing is known of how alike the rows of a cluster are
             rows = np.array([np.unique(codes[labels == k]).size for k in seen], np.float64)

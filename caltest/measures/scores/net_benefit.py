@@ -8,13 +8,13 @@ from functools import partial
 from typing import Unpack
 
 import numpy as np
-import scipy
 
 from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses.base import Seen
 from caltest.measures.fits import ReadOnly, by_member
 from caltest.measures.gap import EventRows, gap_of
+from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 from caltest.types import Floats
 from caltest.units import check_one_dimension, row_weights
@@ -22,6 +22,7 @@ from caltest.units import check_one_dimension, row_weights
 __all__ = ["NetBenefit", "net_benefit"]
 
 THRESHOLDS = tuple(k / 100 for k in range(1, 100))
+LEAST = 1e-9  # of the weight, without a row or cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,8 @@ def net_benefit(
     .. math:: NB(t) = \frac{TP}{n} - \frac{FP}{n} \frac{t}{1 - t},
 
     which counts a false positive as the odds of the threshold do. It is a mean over rows; its
-    interval is the normal one of a mean, and of a mean over clusters where rows belong to these.
+    interval is the normal one of a mean, and Student's by the jackknife over clusters where rows
+    belong to these.
     Where few rows or none are above the threshold, or have the event, the limits of Clopper and
     Pearson for the shares of true and false positives, combined as independent ones, reach farther
     and are taken. At thresholds from 0.1 to 0.5 the intervals of 95 % held the net benefit in 94 to
@@ -135,7 +137,13 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
     check_one_dimension(predictions, "the net benefit")
     weight, event = row_weights(predictions), predictions.labels == 1
     odds, total = at / (1.0 - at), float(weight.sum())
-    reach = float(scipy.special.ndtri(0.5 + 0.5 * level))
+    clusters = np.zeros(1) if predictions.clusters is None else predictions.clusters
+    number, df = np.arange(weight.size), math.inf
+    if np.ptp(clusters) > 0:
+        number = np.unique(clusters, return_inverse=True)[1]
+        df = float(number.max())
+    others = np.maximum(1.0 - np.bincount(number, weight) / total, LEAST)
+    reach = student_isf(0.5 - 0.5 * level, df)
     model, error, unseen = np.empty(at.size), np.empty(at.size), np.empty((2, at.size))
     given = predictions.sample_weight, predictions.clusters
     rows = EventRows(np.zeros(predictions.n), event, *given)
@@ -143,12 +151,9 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
         treated = predictions.probs[:, 1] >= threshold
         gain = np.where(treated, np.where(event, 1.0, -odds[k]), 0.0)
         model[k] = weight @ gain / total
-        # The standard error of a sum of terms around their mean, by row or by cluster.
-        terms = weight * (gain - model[k])
-        if predictions.clusters is not None:
-            number = np.unique(predictions.clusters, return_inverse=True)[1]
-            terms = np.asarray(np.bincount(number, terms), float)
-        error[k] = np.sqrt(np.square(terms).sum() * terms.size / max(terms.size - 1, 1)) / total
+        # What the mean changes by without each row or cluster: the jackknife.
+        change = np.bincount(number, weight * (gain - model[k])) / (total * others)
+        error[k] = np.sqrt(np.square(change).sum() * (1.0 - 1.0 / change.size))
         parts = (rows._replace(happened=treated & one) for one in (event, ~event))
         both = (gap_of(one, "event", "").at(level) for one in parts)
         (a, b), (c, d) = ((one.observed - one.low, one.high - one.observed) for one in both)

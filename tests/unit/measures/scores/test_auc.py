@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 from sklearn.metrics import roc_auc_score
 
 import caltest as ct
@@ -67,6 +68,20 @@ def test_copies_of_rows_in_clusters_tell_nothing_new():
     alone = auc_interval(p, y)
     assert (clustered.low, clustered.high) == pytest.approx((alone.low, alone.high), abs=1e-3)
     assert auc_interval(copies).high - clustered.auc < 0.5 * (clustered.high - clustered.auc)
+
+
+def test_interval_of_clusters_is_near_that_of_the_jackknife():
+    """Without the cluster that holds a third of the rows the area is another."""
+    rng = np.random.default_rng(5)
+    clusters = np.minimum(np.arange(300) // 10, 20)
+    log_odds = rng.normal(size=300)
+    shifted = log_odds - 2.0 * (clusters == 20) + rng.normal(size=21)[clusters]
+    data = Predictions(1 / (1 + np.exp(-log_odds)), rng.random(300) < 1 / (1 + np.exp(-shifted)))
+    found = auc_interval(data.with_clusters(clusters))
+    without = np.array([auc(data.without(clusters == c)) for c in range(21)])
+    error = np.sqrt(np.square(without - found.auc).sum() * 20 / 21)
+    width = 2.0 * stdtrit(20, 0.975) * error
+    assert found.high - found.low == pytest.approx(width, rel=0.1)
 
 
 def test_perfect_order_is_not_certain():

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.measures import net_benefit
@@ -44,6 +45,16 @@ def test_clusters_of_copies_keep_the_interval():
     alone = net_benefit(P, Y)
     np.testing.assert_allclose(weighted.low, alone.low)
     np.testing.assert_allclose(copies.model - copies.low, alone.model - alone.low, rtol=0.02)
+
+
+def test_interval_of_clusters_is_that_of_the_jackknife():
+    """Without the cluster that holds a third of the rows the mean is another."""
+    clusters = np.minimum(np.arange(300) // 10, 20)
+    found = net_benefit(Predictions(P, Y, clusters=clusters), thresholds=[0.25])
+    gain = np.where(P >= 0.25, np.where(Y == 1, 1.0, -1 / 3), 0.0)
+    without = np.array([gain[clusters != c].mean() for c in range(21)])
+    error = np.sqrt(np.square(without - gain.mean()).sum() * 20 / 21)
+    assert found.high[0] - found.model[0] == pytest.approx(stdtrit(20, 0.975) * error)
 
 
 def test_interval_knows_of_rows_that_were_not_seen():
