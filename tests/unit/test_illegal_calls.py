@@ -146,6 +146,7 @@ CALLS = {
     "model-label-without-table": given(P, Y, label="y"),
     "model-by-column-without-table": given(P, Y, by="age"),
     "model-by-groups-that-are-not-there": given(READY, by=True),
+    "model-by-of-another-length": given(P, Y, by=[0]),
     "model-predictions-and-labels": given(READY, Y),
     "model-logits-of-predictions": given(READY, from_logits=True),
     "model-array-and-predictions": given(P, READY),
