@@ -404,7 +404,7 @@ def ucme(
         classes. By default J is the least of 10, 3 (m - 1) and n / 10. A number takes predictions
         from the data, at equally spaced ranks in a random direction (for two classes, quantiles of
         P(Y = 1)), each with a class drawn from it; the seed is fixed, and neither the labels of the
-        data nor the order of the rows have a part in it.
+        data nor the order of the rows have a part in it, but the order of the classes has.
     kernel : MatrixKernel or ScalarKernel, optional
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
         the total variation distance with the bandwidth rule "auto": the median distance, for two
