@@ -26,6 +26,7 @@ from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, sm
 from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
+from caltest.render import digits_of
 from caltest.results import HTest
 from caltest.results.htest import required
 from caltest.results.wording import rows_of_slope
@@ -210,8 +211,9 @@ class RowsEvent(UnitsEvent):
                 with suppress(NotApplicable):
                     ends = None if rows.n > MOST_ROWS else interval(error)
                     value = float(error.evaluate(rows)) if ends is None else ends.estimate
-                    text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})" if ends else ""
-                    lines.append(f"{error.symbol} {100 * value:.1f} points{text}")
+                    d = digits_of(value if ends is None else (ends.high - ends.low) / 2)
+                    text = f" ({100 * ends.low:.{d}f} to {100 * ends.high:.{d}f})" if ends else ""
+                    lines.append(f"{error.symbol} {100 * value:.{d}f} points{text}")
         return lines
 
 

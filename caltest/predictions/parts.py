@@ -50,7 +50,7 @@ def _text_in(name: str, tables: Sequence[pl.DataFrame]) -> str:
         values = table[name] if name in table.columns else pl.Series([], dtype=pl.Int8)
         if values.dtype == pl.String:
             no_number = values.is_not_null() & values.cast(pl.Float64, strict=False).is_null()
-            if (row := no_number.arg_max()) is not None and no_number[row]:
+            for row in no_number.arg_true().head(1):
                 return f": {shown(values[row])} in row {row}" + " of that" * (table is tables[0])
     return ""
 

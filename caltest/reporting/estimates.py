@@ -143,7 +143,7 @@ def _estimate_row(one: Estimated) -> tuple[str, ...]:
     value, low, high = (_in_unit(end, one.unit, digits) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
     times = 100 if one.unit in WORDS else 1
-    ideal = "" if one.ideal is None else f"{round(times * one.ideal, 1):g}"
+    ideal = "" if one.ideal is None else f"{round(times * one.ideal, digits):g}"
     size = value + WORDS.get(one.unit, "")
     return one.name, size, interval, ideal, short_pvalue(one.pvalue), one.note
 
@@ -152,7 +152,7 @@ def _in_unit(value: float | None, unit: str, digits: int) -> str:
     if value is None or unit == "count":
         return "" if value is None else count(value)
     if unit in WORDS:
-        return f"{100 * value:.{digits}f}".replace("-", MINUS)
+        return f"{100 * value:z.{digits}f}".replace("-", MINUS)
     return number(value, 4 if unit == "score" else 2)
 
 

@@ -117,12 +117,13 @@ def auc_interval(
         \frac{\theta}{1 + \theta}\right),
 
     which is how Hanley and McNeil's variance depends on the area (Newcombe 2006, method 5). The
-    factor c makes :math:`c\, v(A)` the variance of DeLong, over clusters where rows depend
-    (Obuchowski 1997). Of two classes it is no less than that of Hanley and McNeil,
-    :math:`(1/n_1 + 1/n_0) / 2` times the design effect of clusters, so that few events or perfect
-    separation do not give an interval that is too short. t is a normal quantile, of clusters that
-    of Student's distribution. In simulations intervals of 95 % held the area in 94 to 99 % of the
-    data sets of two classes, with 5 events and with 500, and of several in 92 to 95 %.
+    factor c makes :math:`c\, v(A)` the variance of DeLong, where rows depend that of their terms by
+    the jackknife over clusters (after Obuchowski 1997). Of two classes it is no less than that of
+    Hanley and McNeil, :math:`(1/n_1 + 1/n_0) / 2` times the design effect of clusters, so that few
+    events or perfect separation do not give an interval that is too short. t is a normal quantile,
+    of clusters that of Student's distribution. In simulations intervals of 95 % held the area in 94
+    to 99 % of the data sets of two classes, with 5 events and with 500, and in 92 to 95 % of those
+    of several.
 
     Parameters
     ----------

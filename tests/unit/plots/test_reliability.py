@@ -165,6 +165,9 @@ def test_numbers_are_those_of_the_measures():
     assert lines[3].startswith(f"ICI {100 * error:.1f} points (")
     many = reliability_diagram(np.tile(P, 12), np.tile(Y, 12)).texts[0].get_text().splitlines()
     assert many[3] == f"ICI {100 * ct.measures.ici(np.tile(P, 12), np.tile(Y, 12)):.1f} points"
+    rare = reliability_diagram(np.tile(P, 12) / 10_000, np.arange(12 * P.size) == 7)
+    value = rare.texts[0].get_text().splitlines()[3].split()[1]
+    assert float(value) > 0.0
 
 
 @pytest.mark.full

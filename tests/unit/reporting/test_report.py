@@ -121,6 +121,8 @@ def test_numbers_of_a_rare_event_do_not_vanish(make):
     assert "which is the same in all rows" in page
     few = make(np.full(100_000, 2e-5), np.arange(100_000) < 2, test="combined")
     assert "a mean prediction that is 0.007 points too low" in few.to_markdown()
+    most = make(np.full(100_000, 2e-5), np.arange(100_000) < 5, test="brier").to_markdown()
+    assert "| 0.003 points | 0.000 to 0.010 | 0 |" in most
 
 
 @pytest.mark.parametrize("power", [1, 3])
