@@ -122,7 +122,7 @@ def misses_temperature(probs: Floats, truths: Floats, labels: NDArray[np.int64])
     return False
 
 
-@numba.njit
+@numba.njit()
 def write_wealth(
     probs: Floats, labels: NDArray[np.int64], game: loops.Game, state: loops.State, wealth: Floats
 ) -> None:
