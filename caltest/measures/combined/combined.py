@@ -271,7 +271,7 @@ class BoundCombined(Combining):
         super().__init__(context.predictions)
         self.context, self.order = context, context.order
         components = portfolio(self.context, names)
-        self.prepare(components, self.context.reference(), context.n)
+        self.prepare(components, context.reference(), context.n, context.references)
         if "features" in vars(self.context) and context.n > LANDMARKS:
             width = self.context.features.shape[1]
             features = f"{width} feature{'s' * (width > 1)} of the kernel"
@@ -454,8 +454,9 @@ def combined(
     the confidence, and 0.5 of what these find too. Where the classes are ordered
     (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
     those of the confidence; of level, slope and curve of the order the weights are 2. Forecasts of
-    numbers have components of bias, spread (both of weight 2), skewness, tails, of these along mean
-    and scale of the forecasts, and of the distribution of F(y).
+    numbers have components of bias (weight 6), of outcomes that scatter too widely (2) or not
+    widely enough (6), of skewness and tails, of these along mean and scale of the forecasts, and of
+    the distribution of F(y).
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from caltest.measures import residual_sums
 from caltest.measures.combined import component, loops
 from caltest.measures.combined.component import Component, Finding, Function, Kind, Summing
 from caltest.measures.combined.one_event import HitRows, OneEvent
+from caltest.measures.combined.tails import REFERENCES
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
@@ -47,6 +48,7 @@ class Context:
 
     too_extreme = ("too sure", "not sure enough")
     observed_rows: Any = None  # the observed labels by rows, where sums are over cells
+    references = REFERENCES
 
     def __init__(self, predictions: Predictions) -> None:
         self.predictions, self.n, self.m = predictions, predictions.n, predictions.m

@@ -14,6 +14,7 @@ from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
 from caltest.measures.combined import component
 from caltest.measures.combined.component import Component, Finding, Kind, Summing
+from caltest.measures.combined.tails import REFERENCES
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
 from caltest.numerics.pit_cells import DISTANCES, PitCells
@@ -97,6 +98,7 @@ class Stepped(Uniformed):
 
 
 STEPPED_FROM = 20_000  # rows
+MOST_REFERENCES, REFERENCE_NUMBERS = 2999, 1 << 17  # uniform numbers of references of few rows
 ROUNDING = 1e-9  # of means and scales, relative to the scale
 STEPPED = PitCells(10, 32)
 
@@ -131,7 +133,7 @@ class ForecastContext:
     order: Order | None = None
 
     def __init__(self, forecasts: Any, design: Any = None) -> None:
-        self.predictions, self.n = forecasts, forecasts.width
+        self.predictions, self.n = forecasts, int(forecasts.width)
         self.mean, self.scale = forecasts.told_apart
         self.copies, self.mass = forecasts.copies, forecasts.weights
         # What is summed over copies is multiplied by a weight, and its mean by the root as well.
@@ -164,6 +166,11 @@ class ForecastContext:
         """
         canonical = np.lexsort((self.weight, self.scale, self.mean))
         return Uniforms(self.predictions.uniforms.rows).taken(np.argsort(canonical)).labels
+
+    @property
+    def references(self) -> int:
+        """How many of these: more of few rows, of which the sums have tails unlike each other."""
+        return max(REFERENCES, min(MOST_REFERENCES, REFERENCE_NUMBERS // self.n))
 
     def covariates(self, *columns: Floats) -> Floats:
         """Return functions of the forecasts (n, Q), orthonormal under the squared weights.
@@ -347,20 +354,33 @@ def _first(sums: Floats) -> Floats:
     return sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
 
 
+def _small(sums: Floats) -> Floats:
+    return -_first(sums)
+
+
 def _damped(sums: Floats) -> Floats:
     # Sums of third and fourth powers have longer tails than the scale of a component allows.
     return np.sign(sums[:, 0]) * np.log1p(np.abs(sums[:, 0]))
 
 
 def _score(
-    key: str, title: str, degree: int, finding: Say, by: str = "constant", weight: float = 1.0
+    key: str,
+    title: str,
+    degree: int,
+    finding: Say,
+    by: str = "constant",
+    weight: float = 1.0,
+    side: int = 0,
 ) -> Kind:
-    """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
+    """Return the score of a polynomial of the normal numbers along a function of the forecasts.
+
+    The side is 1 or -1 where large or small values alone speak against calibration.
+    """
 
     def make(rows: ForecastContext) -> Component:
-        value = _damped if degree > 2 else _first
+        value = _damped if degree > 2 else _small if side < 0 else _first
         sums = rows.sums(hermite(degree), rows.along[by])
-        return Component(rows, sums, value, partial(finding, rows), two_sided=True)
+        return Component(rows, sums, value, partial(finding, rows), two_sided=side == 0)
 
     return Kind(key, title, make, weight=weight)
 
@@ -496,9 +516,11 @@ kuiper = partial(_of_steps, distance="kuiper", name="V")
 farther = partial(_of_steps, distance="anderson-darling", name="A^2", precision=1.0 / VARIANCE)
 local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
-    _score("bias", "mean normal score", 1, _level, weight=2.0),
+    _score("bias", "mean normal score", 1, _level, weight=6.0),
     _score("shift", "score of a constant shift", 1, _level, "precision"),
-    _score("spread", "mean squared normal score", 2, _spread, weight=2.0),
+    _score("too-sure", "mean squared normal score, large", 2, _spread, weight=2.0, side=1),
+    # Where outcomes are near their forecasts no other component speaks.
+    _score("not-sure-enough", "the same, small", 2, _spread, weight=6.0, side=-1),
     _score("skewness", "score of skewness", 3, _skewness),
     _score("tails", "score of tails", 4, _tails),
     _score("slope", "score of the slope on the mean", 1, _slope, "mean"),

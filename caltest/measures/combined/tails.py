@@ -17,7 +17,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes
 
-REFERENCES = 299  # redrawn labels that the scales of the components are estimated from
+REFERENCES = 299  # redrawn labels that the scales of the components are estimated from, at least
 # Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
 # with the labels that were observed.
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
@@ -28,9 +28,9 @@ OUTSIDE = 10.0  # added to the score of a value that is none of the constant ref
 
 
 @cache
-def reference_keys() -> Hashes:
+def reference_keys(size: int = REFERENCES) -> Hashes:
     """Return the keys of the labels that scales are estimated from."""
-    return resample_keys(REFERENCE_SEED, REFERENCES)
+    return resample_keys(REFERENCE_SEED, size)
 
 
 class TailScale:
@@ -122,7 +122,11 @@ class Combining(BoundMeasure):
     scales: Sequence[TailScale]
 
     def prepare(
-        self, portfolio: Iterable[Component], redrawn: Callable[[Hashes], Any], size: int
+        self,
+        portfolio: Iterable[Component],
+        redrawn: Callable[[Hashes], Any],
+        size: int,
+        references: int = REFERENCES,
     ) -> None:
         """Take a portfolio, and estimate the scales of its components.
 
@@ -134,10 +138,12 @@ class Combining(BoundMeasure):
             Labels for keys, those that the scales are estimated from.
         size : int
             The size of one vector of labels.
+        references : int
+            How many of these.
         """
         self.portfolio = list(portfolio)
         self.parameters = parameters_of(self.portfolio)
-        keys = reference_keys()
+        keys = reference_keys(references)
         redrawn(keys[:1])  # what is made once, before the threads
         step = max(min(BATCH, max(8, AT_A_TIME // size)), FEW // size)
         together = max(step, self.keys_together)
@@ -147,7 +153,7 @@ class Combining(BoundMeasure):
             parts = (drawn[i : i + step] for i in range(0, len(drawn), step))
             return np.concatenate([self.statistics(part) for part in parts], axis=1)
 
-        tasks = [(first,) for first in range(0, REFERENCES, together)]
+        tasks = [(first,) for first in range(0, references, together)]
         reference = np.concatenate(list(map_threads(batch, tasks)), axis=1)
         self.scales = scales_of(self.portfolio, reference)
 

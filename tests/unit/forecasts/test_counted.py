@@ -79,7 +79,7 @@ class TestRowsInMemory:
             for engine in ("auto", "rows")
         ]
         estimates = [{row.test: row.estimate for row in one.components} for one in found]
-        for key in ("bias", "spread", "skewness", "tails", "slope", "spread-by-mean"):
+        for key in ("bias", "too-sure", "skewness", "tails", "slope", "spread-by-mean"):
             assert estimates[0][key] == pytest.approx(estimates[1][key], rel=0.02, abs=0.03)
 
     def test_groups_are_of_as_many_rows(self, rng):
