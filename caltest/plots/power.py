@@ -256,10 +256,8 @@ def check_simulated_pvalues(values: object, name: str) -> Floats:
     if array.ndim != 1 or array.size == 0:
         rule = f"{name} must be a column of p-values, one for each data set"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one value")
-    bad = np.flatnonzero(~((array >= 0) & (array <= 1)))
-    if bad.size:
-        got = f"{array[bad[0]]:.8g} at row {bad[0]}"
-        raise invalid(f"{name} must lie in [0, 1]", got, "leave out data sets without a p-value")
+    good, remedy = (array >= 0) & (array <= 1), "leave out data sets without a p-value"
+    checks.check_all(good, array, f"{name} must lie in [0, 1]", remedy)
     return read_only(array)
 
 
