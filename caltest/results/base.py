@@ -173,12 +173,11 @@ class Printable(ABC):
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        return render.html(self._sheet())
-
     def to_html(self) -> str:
         """Return the result as an HTML fragment in which every value is escaped."""
         return render.html(self._sheet())
+
+    _repr_html_ = to_html
 
     def to_markdown(self) -> str:
         """Return the result as Markdown (GitHub's tables)."""
