@@ -280,14 +280,14 @@ def held_out(predictions: Rows, rows: Order, predicted: Any) -> Any:
     return predictions.subset(rows).with_predicted(predicted)
 
 
-def check_functions(functions: object, reserved: Collection[str], name: str) -> dict[str, Any]:
+def check_functions(functions: object, reserved: Collection[str]) -> dict[str, Any]:
     """Check functions of the caller by name; the names of columns are taken."""
     if functions is None:
         return {}
     if not isinstance(functions, Mapping) or not all(map(callable, functions.values())):
-        rule = f"{name} must be a dict of names and functions of a Predictions"
+        rule = "measures must be a dict of names and functions of a Predictions"
         raise invalid(rule, shown(functions), "pass {'Kuiper': caltest.measures.kuiper_error}")
     taken = [key for key in functions if str(key) in reserved]
     if taken:
-        raise invalid(f"{name} must have new names", shown(taken[0]), "rename it")
+        raise invalid("measures must have new names", shown(taken[0]), "rename it")
     return {str(key): function for key, function in functions.items()}

@@ -160,7 +160,7 @@ def compare_models(
         check_control(reference, list(named), "reference")
     seen = _same_rows({name: _rows(one, given) for name, one in named.items()})
     chosen = scores.check_score(score, next(iter(seen.values())))
-    functions = check_functions(measures, scores.COLUMNS, "measures")
+    functions = check_functions(measures, scores.COLUMNS)
     first, names = next(iter(seen.values())), list(seen)
     weight = first.weights
     confidence = CONFIDENCE if tests_of.level is None else 1 - tests_of.level
@@ -285,12 +285,12 @@ def _parts(predictions: Any, score: scores.ProperScore | None) -> dict[str, floa
     return {name: math.fsum(getattr(each, name) for each in own) for name in names}
 
 
-def check_models(models: object, name: str = "models") -> dict[str, object]:
+def check_models(models: object) -> dict[str, object]:
     """Check models by name, two or more."""
     if not isinstance(models, Mapping) or len(models) < 2:
-        rule = f"{name} must be a dict of at least two names and models"
+        rule = "models must be a dict of at least two names and models"
         got = f"{len(models)}" if isinstance(models, Mapping) else f"a {type(models).__name__}"
         raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
     named = {str(key): model for key, model in models.items()}
-    check_names(list(named), len(models), name)
+    check_names(list(named), len(models), "models")
     return named

@@ -28,11 +28,12 @@ LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
 INDEPENDENT = "the tests of all grades assume independent defaults"
 
 
-def check_default_rates(pd: object, name: str = "pd") -> Floats:
+def check_default_rates(pd: object) -> Floats:
     """Check the probabilities of default of grades, (G,), each in [0, 1]."""
-    values = _column(pd, name).astype(np.float64)
-    rule, remedy = f"{name} must lie in [0, 1]", "pass probabilities; divide per cent by 100"
-    checks.check_all((values >= 0) & (values <= 1), values, rule, remedy, "grade")
+    values = _column(pd, "pd").astype(np.float64)
+    remedy = "pass probabilities; divide per cent by 100"
+    good = (values >= 0) & (values <= 1)
+    checks.check_all(good, values, "pd must lie in [0, 1]", remedy, "grade")
     return checks.read_only(values)
 
 
@@ -49,15 +50,15 @@ def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes
     return checks.read_only(values.astype(np.int64))
 
 
-def check_grades(grades: object, size: int, name: str = "grades") -> list[object]:
+def check_grades(grades: object, size: int) -> list[object]:
     """Check the names of grades: one each, all different; numbered from 1 by default."""
     if grades is None:
         return list(range(1, size + 1))
-    values: list[object] = checks.as_array(grades, name).ravel().tolist()
+    values: list[object] = checks.as_array(grades, "grades").ravel().tolist()
     distinct = len(set(values))
     if not len(values) == distinct == size:
         got = f"{distinct} distinct of {len(values)} for {size} grades"
-        raise invalid(f"{name} must name each grade once", got, "pass one name per row")
+        raise invalid("grades must name each grade once", got, "pass one name per row")
     return values
 
 

@@ -203,8 +203,7 @@ class RowsEvent(UnitsEvent):
         def interval(measure: Measure) -> Ends:
             return choose(measure, null).compute(measure, rows, level, Draws(RESAMPLES, SEED))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DegenerateDataWarning)
+        with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
             lines = list(_coefficients(interval))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):

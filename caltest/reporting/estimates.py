@@ -180,8 +180,8 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
     """Return discrimination, scores and the CORP decomposition under one-dimensional lenses."""
     predictions, event = source.predictions, source.event
     remarks: tuple[str, ...] = ()
-    with warnings.catch_warnings():  # an infinite log loss is shown as such
-        warnings.simplefilter("ignore", DegenerateDataWarning)
+    # An infinite log loss is shown as such.
+    with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
         scored = {"Brier score": event.parts("brier"), "log loss": event.parts("log-loss")}
         parts = [Parts(name, source.lens, found) for name, found in scored.items()]
     if predictions is not None and source.m > 2:
