@@ -19,7 +19,6 @@ from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
-from caltest.measures import ScoreDecomposition
 from caltest.predictions import ModelData, Rows, tables
 from caltest.predictions.model_data import FORECASTS
 from caltest.predictions.models import is_forecaster, is_model
@@ -280,7 +279,7 @@ def _parts(predictions: Any, score: scores.ProperScore | None) -> dict[str, floa
     lens = "strong" if predictions.m == 2 else "classwise"
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):  # it shows
         found = all_measures.score_decomposition(predictions, lens=lens, score=score.key)
-    own = [found] if isinstance(found, ScoreDecomposition) else found
+    own = [found] if isinstance(found, all_measures.ScoreDecomposition) else found
     names = ("miscalibration", "discrimination", "uncertainty")
     return {name: math.fsum(getattr(each, name) for each in own) for name in names}
 

@@ -246,6 +246,19 @@ def given(level: float | None) -> float:
     return level
 
 
+class Decided:
+    """What has a p-value, and is decided where a level was given."""
+
+    __slots__ = ()
+    pvalue: float
+    level: float | None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the p-value is at most the level; asks for a level if none was given."""
+        return self.pvalue <= given(self.level)
+
+
 Row = TypeVar("Row")
 
 

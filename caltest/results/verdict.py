@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.predictions.redrawing import Inversion
 from caltest.render import Sheet
 from caltest.results import wording
-from caltest.results.base import NEVER, Result, given
+from caltest.results.base import NEVER, Decided, Result
 from caltest.results.htest import required
 from caltest.results.sheets import sizes_in_words
 from caltest.types import Axes, Floats, Singles
@@ -39,7 +39,7 @@ CARD = ("answer", "size", "where", "helps", "detectable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Verdict(Result):
+class Verdict(Decided, Result):
     """What a person can act on: the answer, direction and size, where, and what helps.
 
     Attributes
@@ -95,11 +95,6 @@ class Verdict(Result):
     sentences: tuple[tuple[str, str], ...]
     data_name: str
     shown: HTest | None = field(default=None, compare=False, metadata=NEVER)
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the p-value is at most the level; asks for a level if none was given."""
-        return self.pvalue <= given(self.level)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the reliability diagram of the rows, with the ranges that are wrong shaded.
