@@ -93,8 +93,9 @@ def resolve_calibrators(
             rule = f"calibrators must have different names, and none of {checks.listing(reserved)}"
             raise invalid(rule, got, "pass a dict of names and calibrators")
         every[name] = one
-    make = _made if m else _made_of_forecasts
-    return {name: make(name, one, m, from_logits=from_logits) for name, one in every.items()}
+    if not m:
+        return {name: _made_of_forecasts(one) for name, one in every.items()}
+    return {name: _made(name, one, m, from_logits=from_logits) for name, one in every.items()}
 
 
 def compared_by_default(
@@ -206,7 +207,7 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
     return calibrator
 
 
-def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) -> ForecastCalibrator:
+def _made_of_forecasts(value: object) -> ForecastCalibrator:
     if isinstance(value, str):
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
     kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"

@@ -278,7 +278,7 @@ class Profile:
         What is to be calibrated.
     first : tuple of str
         Keys of the sections that follow the answer, before the places.
-    graded, gini : bool
+    graded : bool
         Whether the grades of a master scale are tested, and Gini stands beside the AUC.
     decisions : bool
         Whether the net benefit is shown.
@@ -297,7 +297,6 @@ class Profile:
     subject: str = "probabilities"
     first: tuple[str, ...] = ("within", "estimates")
     graded: bool = False
-    gini: bool = False
     decisions: bool = False
 
 
@@ -328,7 +327,6 @@ PROFILES: dict[str, Profile] = {
             estimates="Calibration of the PDs",
             first=("grades", "within", "estimates"),
             graded=True,
-            gini=True,
         ),
         Profile("ml", "confidence", "accuracy", "overconfident", "underconfident"),
         Profile(

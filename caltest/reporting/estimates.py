@@ -215,7 +215,7 @@ def _discrimination(
         area = source.area()
         auc, low, high = area.auc, area.low, area.high
         yield Estimated("AUC (C-statistic)", auc, None, low, high, unit="score", note=note)
-        if profile.gini:
+        if profile.graded:
             note = "2 AUC \u2212 1"
             auc, low, high = (2.0 * value - 1.0 for value in (auc, low, high))
             yield Estimated("Gini (accuracy ratio)", auc, None, low, high, unit="score", note=note)

@@ -436,7 +436,7 @@ def _content(
         within = None if tolerance is None else limits.certify(rows, tolerance, settings)
         try:
             graded = profile.graded or scale is not None
-            grades = limits.test_grades(rows, scale, settings) if graded else None
+            grades = limits.grade_tests(rows, scale, settings) if graded else None
         except NotApplicable as error:
             left_out.append(f"Grades are not tested: {sentence(error)}")
         if maps:
