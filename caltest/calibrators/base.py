@@ -482,11 +482,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         if inputs.from_logits:
             checks.suspect_logits(checks.as_array(X, "logits"))
         if self.classes is None and labels.dtype.kind == "f" and labels.ndim == 1:
-            bad = np.isfinite(labels) & (labels != np.floor(labels))
-            if bad.any():
-                row = int(np.argmax(bad))
-                rule = "y must be labels of classes, not continuous numbers"
-                raise invalid(rule, f"{labels[row]:.8g} at row {row}", "pass integers or strings")
+            good = ~np.isfinite(labels) | (labels == np.floor(labels))
+            rule = "y must be labels of classes, not continuous numbers"
+            checks.check_all(good, labels, rule, "pass integers or strings")
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":

@@ -267,17 +267,21 @@ def check_not_missing(array: AnyArray, name: str) -> AnyArray:
     return array
 
 
+def check_all(good: AnyArray, values: AnyArray, rule: str, remedy: str, place: str = "row") -> None:
+    """Raise an error that names the first row whose value is not good."""
+    if not good.all():
+        first = tuple(np.argwhere(~good)[0].tolist())
+        raise invalid(rule, f"{values[first]:.8g} at {place} {first[0]}", remedy)
+
+
 def _whole(values: AnyArray, name: str) -> AnyArray:
-    fraction = ~(np.isfinite(values) & (values == np.floor(values)))
-    bad = fraction if fraction.any() else np.abs(values) >= LARGEST_WHOLE
-    if not bad.any():
-        return values.astype(np.int64)
-    row = int(np.argmax(bad))
-    got = f"{values[row]:.8g} at row {row}"
-    if fraction[row]:
-        remedy = "pass integers, strings, booleans or one-hot rows"
-        raise invalid(f"{name} must be whole numbers", got, remedy)
-    raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
+    rule, remedy = (
+        f"{name} must be whole numbers",
+        "pass integers, strings, booleans or one-hot rows",
+    )
+    check_all(np.isfinite(values) & (values == np.floor(values)), values, rule, remedy)
+    check_all(np.abs(values) < LARGEST_WHOLE, values, f"{rule} of 64 bits", "pass strings")
+    return values.astype(np.int64)
 
 
 def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:

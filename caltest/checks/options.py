@@ -253,11 +253,8 @@ def check_not_family(is_family: bool, lens: object) -> None:  # noqa: FBT001
 def check_weights(weights: object, n: int, name: str = "sample_weight") -> Floats:
     """Check weights, one per row, finite, not negative and not all zero."""
     values = arrays.as_numbers(arrays.check_column(weights, n, name), name).astype(np.float64)
-    bad = ~((values >= 0) & (values < np.inf))
-    if bad.any():
-        row = int(np.argmax(bad))
-        rule = f"{name} must be finite and not negative"
-        raise invalid(rule, f"{values[row]:.8g} at row {row}", "drop that row or give it weight 0")
+    rule, remedy = f"{name} must be finite and not negative", "drop that row or give it weight 0"
+    arrays.check_all((values >= 0) & (values < np.inf), values, rule, remedy)
     if not values.any():
         raise invalid(f"{name} must not be all zero", f"{n} zeros", "leave it out")
     return arrays.read_only(values)

@@ -277,9 +277,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    with warnings.catch_warnings():
-        # What libraries tell each other's developers is nothing that a user could act on.
-        warnings.simplefilter("ignore", DeprecationWarning)
+    # What libraries tell each other's developers is nothing that a user could act on.
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         warnings.showwarning = partial(_show_warning, set())
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)

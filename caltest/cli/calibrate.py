@@ -18,7 +18,6 @@ import numpy as np
 from caltest import __version__, checks
 from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
-from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
@@ -31,7 +30,7 @@ from caltest.types import Floats
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-@grouped(
+@options.grouped(
     method="KEY: Calibrator: temperature, dirichlet, isotonic, ..., of forecasts variance-scaling, "
     "beta-pit, ..., see `caltest list calibrators`; or auto, a mixture of several with the least "
     "cross-validated log loss.",
@@ -131,7 +130,7 @@ def _out_of_fold(maps: Any, predictions: Predictions, logits: Any, options: Any)
 # ---- apply ---------------------------------------------------------------------------------------
 
 
-@grouped(
+@options.grouped(
     map_="MAP: What `caltest calibrate fit` wrote.",
     file="NEW: Predictions without or with labels, in a format as for `caltest test`; - for "
     "standard input.",

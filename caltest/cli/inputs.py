@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from caltest import checks
-from caltest.checks import check_choice, check_not_empty, check_unused, listing, warn_caller
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, FileOptions, ForecastOptions, names_of
-from caltest.predictions.tables import ColumnTable
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ class RowsFile(NumberColumns, FileForm):
     ordinal: bool = False
 
     @cached_property
-    def _opened(self) -> tuple[ColumnTable, str]:
+    def _opened(self) -> tuple[tables.ColumnTable, str]:
         return table(self.file, self.how)
 
     @cached_property
@@ -104,10 +102,10 @@ class RowsFile(NumberColumns, FileForm):
         found = [name for name in names if name.lower() in LABELS]
         if len(found) != 1:
             rule = "--label must name the column of the observed classes"
-            got = f"none for the columns {listing(names, limit=30)}"
+            got = f"none for the columns {checks.listing(names, limit=30)}"
             raise invalid(rule, got, f"pass --label {(found or ['COLUMN'])[0]}")
         text = f"the labels are taken from {found[0]!r}; --label says otherwise"
-        warn_caller(text, ReadAsWarning)
+        checks.warn_caller(text, ReadAsWarning)
         return found[0]
 
     @property
@@ -122,12 +120,12 @@ class RowsFile(NumberColumns, FileForm):
         of a large file in a format that tells how many rows it has, and where rows that are wrong
         are to be left out. Rows with weights are counted where the command is `weighted`.
         """
-        check_choice(engine, ENGINES, "--engine")
+        checks.check_choice(engine, ENGINES, "--engine")
         if engine == "rows" or self.file == STREAM:
             return False
         weight = None if weighted and engine != "chunks" else self.sample_weight
         if engine in ("cells", "chunks"):
-            check_unused(f"with --engine {engine}", weight=weight)
+            checks.check_unused(f"with --engine {engine}", weight=weight)
             return True
         if weight is not None:
             return False
@@ -193,7 +191,7 @@ class RowsFile(NumberColumns, FileForm):
 
             flags = {name: on or None for name, on in self.read_as.items()}
             flags["ordinal"] = self.ordinal or None
-            check_unused("with forecasts", probs=self.probs, classes=self.classes, **flags)
+            checks.check_unused("with forecasts", probs=self.probs, classes=self.classes, **flags)
             groups = _groups(by, self._opened[0].names)
             columns = self.forecasts_from(probs or "")
             columns |= {"groups": groups, "sample_weight": self.sample_weight}
@@ -232,7 +230,7 @@ class RowsFile(NumberColumns, FileForm):
             return [float(one) for one in asked.split(",")]
         checks.check_not_label(asked, self.observed, "--grades")
         opened = self._opened[0]
-        return opened.column(check_choice(asked, opened.names, "--grades"))
+        return opened.column(checks.check_choice(asked, opened.names, "--grades"))
 
     def by_name(self, names: str | None, option: str) -> dict[str, object] | None:
         """Return the columns that an option gave, by name."""
@@ -241,7 +239,7 @@ class RowsFile(NumberColumns, FileForm):
         opened = self._opened[0]
         chosen = [names] if names in opened.names else options.split(names) or []
         for name in checks.check_not_empty(chosen, option):
-            check_choice(name, opened.names, option)
+            checks.check_choice(name, opened.names, option)
             checks.check_not_label(name, self.observed, option)
         return {name: opened.column(name) for name in chosen}
 
@@ -270,7 +268,7 @@ def opened(file: Path) -> Path | io.BytesIO:
     return io.BytesIO(content)
 
 
-def table(file: Path, how: FileOptions) -> tuple[ColumnTable, str]:
+def table(file: Path, how: FileOptions) -> tuple[tables.ColumnTable, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
     path = opened(file)
     return files.table_of_file(path, **how), files.name_of(path)
@@ -282,5 +280,5 @@ def _groups(by: str | None, names: Sequence[str], option: str = "--by") -> str |
         return by
     columns = list(dict.fromkeys(options.split(by) or ()))
     for name in columns:
-        check_choice(name, names, option)
-    return check_not_empty(columns, option) if len(columns) != 1 else columns[0]
+        checks.check_choice(name, names, option)
+    return checks.check_not_empty(columns, option) if len(columns) != 1 else columns[0]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import caltest
 from caltest.checks import check_unused
 from caltest.cli import calibrate, inputs, options
-from caltest.cli.options import grouped
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid, rows_named, shown
@@ -135,7 +134,7 @@ class StudyTests(options.DrawOptions, ChosenTests):
         return {**own, **super().asked(segments)}
 
 
-@grouped(
+@options.grouped(
     shown={"level": f"{LEVEL:g}"},
     n="N: Rows of the study; several, joined by commas.",
     test="Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
@@ -159,7 +158,7 @@ def power(*, n: str, truth: TruthOptions, file: StudyFile, tests: StudyTests, ou
     write(result)
 
 
-@grouped(
+@options.grouped(
     shown={"level": f"{LEVEL:g}"},
     power="P: Find the least n with this power.",
     n_min="N: Least n that is tried.",
@@ -201,7 +200,7 @@ class Widths:
     spread_width: float | None = None
 
 
-@grouped(
+@options.grouped(
     left_out=("dirichlet", "classes"),
     ratio_width="W: Width of the interval of E/O.",
     slope_width="W: Width of the interval of the calibration slope.",
@@ -250,7 +249,7 @@ class Watched:
         return vars(self) | {k: numbers(text, f"--{k}", "1.2,1.5") for k, text in drifts.items()}
 
 
-@grouped(
+@options.grouped(
     flags={"models": "--n-models"},
     rows_per_day="N: Rows a day of each model.",
     false_alarms_per_year="N: Of all models and checks together, on average.",

@@ -176,7 +176,7 @@ def compare_calibrators(
     chosen = check_score(score, predictions)
     if not predictions.m:
         checks.check_unused("where forecasts are compared", measures=measures)
-    functions = maps.check_functions(measures, COLUMNS, "measures")
+    functions = maps.check_functions(measures, COLUMNS)
     if time_limit is not None:
         checks.check_positive(time_limit, "time_limit")
     asked: dict[str, Any] = {"folds": (cv, inner_cv), "score": chosen, "nested": True}

@@ -93,8 +93,9 @@ def resolve_calibrators(
             rule = f"calibrators must have different names, and none of {checks.listing(reserved)}"
             raise invalid(rule, got, "pass a dict of names and calibrators")
         every[name] = one
-    make = _made if m else _made_of_forecasts
-    return {name: make(name, one, m, from_logits=from_logits) for name, one in every.items()}
+    if not m:
+        return {name: _made_of_forecasts(one) for name, one in every.items()}
+    return {name: _made(name, one, m, from_logits=from_logits) for name, one in every.items()}
 
 
 def compared_by_default(
@@ -206,7 +207,7 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
     return calibrator
 
 
-def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) -> ForecastCalibrator:
+def _made_of_forecasts(value: object) -> ForecastCalibrator:
     if isinstance(value, str):
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
     kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
@@ -280,14 +281,14 @@ def held_out(predictions: Rows, rows: Order, predicted: Any) -> Any:
     return predictions.subset(rows).with_predicted(predicted)
 
 
-def check_functions(functions: object, reserved: Collection[str], name: str) -> dict[str, Any]:
+def check_functions(functions: object, reserved: Collection[str]) -> dict[str, Any]:
     """Check functions of the caller by name; the names of columns are taken."""
     if functions is None:
         return {}
     if not isinstance(functions, Mapping) or not all(map(callable, functions.values())):
-        rule = f"{name} must be a dict of names and functions of a Predictions"
+        rule = "measures must be a dict of names and functions of a Predictions"
         raise invalid(rule, shown(functions), "pass {'Kuiper': caltest.measures.kuiper_error}")
     taken = [key for key in functions if str(key) in reserved]
     if taken:
-        raise invalid(f"{name} must have new names", shown(taken[0]), "rename it")
+        raise invalid("measures must have new names", shown(taken[0]), "rename it")
     return {str(key): function for key, function in functions.items()}

@@ -19,7 +19,6 @@ from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
-from caltest.measures import ScoreDecomposition
 from caltest.predictions import ModelData, Rows, tables
 from caltest.predictions.model_data import FORECASTS
 from caltest.predictions.models import is_forecaster, is_model
@@ -160,7 +159,7 @@ def compare_models(
         check_control(reference, list(named), "reference")
     seen = _same_rows({name: _rows(one, given) for name, one in named.items()})
     chosen = scores.check_score(score, next(iter(seen.values())))
-    functions = check_functions(measures, scores.COLUMNS, "measures")
+    functions = check_functions(measures, scores.COLUMNS)
     first, names = next(iter(seen.values())), list(seen)
     weight = first.weights
     confidence = CONFIDENCE if tests_of.level is None else 1 - tests_of.level
@@ -280,17 +279,17 @@ def _parts(predictions: Any, score: scores.ProperScore | None) -> dict[str, floa
     lens = "strong" if predictions.m == 2 else "classwise"
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):  # it shows
         found = all_measures.score_decomposition(predictions, lens=lens, score=score.key)
-    own = [found] if isinstance(found, ScoreDecomposition) else found
+    own = [found] if isinstance(found, all_measures.ScoreDecomposition) else found
     names = ("miscalibration", "discrimination", "uncertainty")
     return {name: math.fsum(getattr(each, name) for each in own) for name in names}
 
 
-def check_models(models: object, name: str = "models") -> dict[str, object]:
+def check_models(models: object) -> dict[str, object]:
     """Check models by name, two or more."""
     if not isinstance(models, Mapping) or len(models) < 2:
-        rule = f"{name} must be a dict of at least two names and models"
+        rule = "models must be a dict of at least two names and models"
         got = f"{len(models)}" if isinstance(models, Mapping) else f"a {type(models).__name__}"
         raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
     named = {str(key): model for key, model in models.items()}
-    check_names(list(named), len(models), name)
+    check_names(list(named), len(models), "models")
     return named

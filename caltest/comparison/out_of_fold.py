@@ -14,7 +14,6 @@ from caltest import checks
 from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.maps import AnyCalibrator, AnySet
 from caltest.comparison.scores import EVERY, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
@@ -84,7 +83,7 @@ def out_of_fold(
     predictions: Any,
     calibrators: object,
     *,
-    data: AnySet | None = None,
+    data: all_maps.AnySet | None = None,
     rng: object = None,
     progress: Callable[[str], None] | None = None,
     **tests: Any,
@@ -211,7 +210,7 @@ class BestMap:
     """
 
     name: str
-    calibrator: AnyCalibrator
+    calibrator: all_maps.AnyCalibrator
     score: str
     after: float
     difference: float
@@ -269,7 +268,7 @@ def best_map(predictions: Any, calibrators: object = None, **options: Any) -> Be
     return best_of(out_of_fold(predictions, calibrators, **options), predictions)
 
 
-def best_of(found: OutOfFold, predictions: Any, data: AnySet | None = None) -> BestMap:
+def best_of(found: OutOfFold, predictions: Any, data: all_maps.AnySet | None = None) -> BestMap:
     """Choose among maps that were scored and tested out of fold, by the rule of `best_map`.
 
     Raises

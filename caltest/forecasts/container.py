@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.checks import suspicions
 from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
 from caltest.numerics.pit_cells import VERY_MANY, PitCells
 from caltest.predictions import tables
@@ -139,7 +138,7 @@ class Forecasts(Rows):
         given |= {"members": members, "quantiles": quantiles, "levels": levels, "edges": edges}
         given |= {"probs": probs, "cdf": cdf, "quantile": quantile}
         library = tables.library_of(outcomes, *given.values())
-        suspicions.suspect_index(outcomes=outcomes, **given, **rows)
+        checks.suspect_index(outcomes=outcomes, **given, **rows)
         y = read(outcomes, "outcomes")
         law = law_of(n=y.size, **given)
         law.suspect(y)
@@ -147,7 +146,7 @@ class Forecasts(Rows):
         if self.has_impossible:
             at = np.flatnonzero(self.impossible)
             text = "outcomes outside the support of their forecasts"
-            suspicions.suspect(f"{text}: {at.size} of {y.size}, first in row {at[0]}")
+            checks.suspect(f"{text}: {at.size} of {y.size}, first in row {at[0]}")
 
     @classmethod
     def from_model(
@@ -192,7 +191,7 @@ class Forecasts(Rows):
 
         check_names(rows, RowColumns, cls.from_model)
         X, y = checks.check_pair((X, y))
-        suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
+        checks.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
         law, source = law_of_model(model, X)
         return cls(y, distribution=law, **rows, source=source)
 

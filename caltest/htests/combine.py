@@ -143,7 +143,7 @@ def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
         statistic, pvalue, distribution = fisher(pvalues)
     text = f"Fisher's combination of the p-values of the groups, {distribution}"
     about: dict[str, Any] = {"groups": len(rows), "n": sum(row.n for row in rows), **drawn}
-    return test_of_all(first, "Fisher's X^2", statistic, pvalue, text, **about)
+    return result_of_all(first, "Fisher's X^2", statistic, pvalue, text, **about)
 
 
 def fisher(pvalues: Floats) -> tuple[float, float, str]:
@@ -156,7 +156,7 @@ def fisher(pvalues: Floats) -> tuple[float, float, str]:
     return statistic, float(chdtrc(df, statistic)), law
 
 
-def test_of_all(
+def result_of_all(
     first: HTest, name: str, statistic: float, pvalue: float, text: str, *, groups: int, **more: Any
 ) -> HTest:
     """Return the test that the predictions are calibrated in all groups, of which one is given.
@@ -193,9 +193,6 @@ def test_of_all(
         level=first.level,
         **more,
     )
-
-
-test_of_all.__test__ = False  # type: ignore[attr-defined]  # no test of pytest
 
 
 def pvalue_of_groups(rows: Sequence[HTest], together: Sequence[HTest]) -> float | None:
@@ -306,7 +303,7 @@ class GroupsCall:
         every, whole = [], 1.0
         for (name, value, pvalue, text, more), share in zip(tests, SHARES, strict=True):
             described = f"{text}; it has {share:g} of the level"
-            every.append(test_of_all(found.row, name, value, pvalue, described, **about, **more))
+            every.append(result_of_all(found.row, name, value, pvalue, described, **about, **more))
             whole = min(whole, pvalue / share)
         return replace(found, together=whole, omnibus=tuple(every))
 
@@ -324,7 +321,7 @@ class GroupsCall:
         least = float(found.adjusted.min())
         text = "the least p-value of a segment, times their number"
         about: dict[str, Any] = {"groups": len(found), "n": found.row.n}
-        every = test_of_all(found.row, "adjusted p", least, least, text, **about)
+        every = result_of_all(found.row, "adjusted p", least, least, text, **about)
         return replace(found, together=least, omnibus=(every,))
 
     def _result(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from caltest.htests.combine import test_of_all
+from caltest.htests.combine import result_of_all
 from caltest.measures.gap import EventRows, Gap, Where, event_rows
 from caltest.nulls.base import Replicates
 from caltest.numerics.joint import log_mean_exp, tail_scores
@@ -272,7 +272,7 @@ def difference_of(
     about: dict[str, Any] = {"groups": len(firsts), "n": sum(row.n for row in firsts)}
     about |= {"n_resamples": n_resamples, "seed": seed}
     return replace(
-        test_of_all(first, "C", value, replicates.pvalue, text, **about),
+        result_of_all(first, "C", value, replicates.pvalue, text, **about),
         test="difference",
         method="Test that all groups have the same error at the same predictions",
         null=wording.COMMON,

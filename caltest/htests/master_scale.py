@@ -19,7 +19,7 @@ from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import GradeCounts
-from caltest.types import AnyArray, Codes, Flags, Floats
+from caltest.types import AnyArray, Codes, Floats
 
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
@@ -28,12 +28,13 @@ LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
 INDEPENDENT = "the tests of all grades assume independent defaults"
 
 
-def check_default_rates(pd: object, name: str = "pd") -> Floats:
+def check_default_rates(pd: object) -> Floats:
     """Check the probabilities of default of grades, (G,), each in [0, 1]."""
-    values = _column(pd, name).astype(np.float64)
-    fine = (values >= 0) & (values <= 1)
+    values = _column(pd, "pd").astype(np.float64)
     remedy = "pass probabilities; divide per cent by 100"
-    return checks.read_only(_all_fine(values, fine, f"{name} must lie in [0, 1]", remedy))
+    good = (values >= 0) & (values <= 1)
+    checks.check_all(good, values, "pd must lie in [0, 1]", remedy, "grade")
+    return checks.read_only(values)
 
 
 def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes:
@@ -45,26 +46,19 @@ def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes
     fine = (values >= minimum) & (values < 2**53) & (values == np.floor(values))
     remedy = "leave out a grade without obligors" if minimum else "pass counts"
     rule = f"{name} must be whole numbers of at least {minimum}"
-    return checks.read_only(_all_fine(values, fine, rule, remedy).astype(np.int64))
+    checks.check_all(fine, values, rule, remedy, "grade")
+    return checks.read_only(values.astype(np.int64))
 
 
-def _all_fine(values: AnyArray, fine: Flags, rule: str, remedy: str) -> AnyArray:
-    """Return the values of grades; raise InvalidInput for the first that is not fine."""
-    if not fine.all():
-        row = int(fine.argmin())
-        raise invalid(rule, f"{values[row]:.8g} at grade {row}", remedy)
-    return values
-
-
-def check_grades(grades: object, size: int, name: str = "grades") -> list[object]:
+def check_grades(grades: object, size: int) -> list[object]:
     """Check the names of grades: one each, all different; numbered from 1 by default."""
     if grades is None:
         return list(range(1, size + 1))
-    values: list[object] = checks.as_array(grades, name).ravel().tolist()
+    values: list[object] = checks.as_array(grades, "grades").ravel().tolist()
     distinct = len(set(values))
     if not len(values) == distinct == size:
         got = f"{distinct} distinct of {len(values)} for {size} grades"
-        raise invalid(f"{name} must name each grade once", got, "pass one name per row")
+        raise invalid("grades must name each grade once", got, "pass one name per row")
     return values
 
 

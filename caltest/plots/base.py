@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from caltest import checks, render
@@ -78,34 +78,26 @@ def label_axes(ax: Axes, x: str, y: str, title: str = "") -> Axes:
     return ax
 
 
-class Difference(NamedTuple):
-    """A value with its interval, in a row of its own; None or infinite where there is none."""
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    text: str  # at the right
-    is_filled: bool
-    color: str = BLUE
+# A name, a value and its ends, None or infinite where there is none, a text at the right, whether
+# the point is filled, and its colour.
+Difference = tuple[str, float | None, float | None, float | None, str, bool, str]
 
 
 def differences(
     ax: Axes | None, rows: Sequence[Difference], width: float, longest: int = LONGEST_NAME
 ) -> Axes:
-    """Draw values with their intervals around a line at 0, the first at the top."""
+    """Draw values with their intervals around a line at 0, a row for each, the first at the top."""
     ax = axes(ax, (width, 1.1 + 0.26 * len(rows)))
     ax.axvline(0, color=GREY, linestyle=(0, (4, 3)), linewidth=THIN)
-    for y, row in enumerate(rows):
-        beside(ax, y, row.text)
-        if row.value is None or not math.isfinite(row.value):
+    for y, (_, value, low, high, text, is_filled, color) in enumerate(rows):
+        beside(ax, y, text)
+        if value is None or not math.isfinite(value):
             continue
-        if row.low is not None and row.high is not None:
-            ax.plot([row.low, row.high], [y, y], color=row.color, linewidth=LINE)
-        face = row.color if row.is_filled else "white"
-        style: dict[str, Any] = {"color": row.color, "markerfacecolor": face, "markersize": 5}
-        ax.plot([row.value], [y], "o", zorder=4, **style)
-    name_rows(ax, names_text((row.name for row in rows), longest))
+        if low is not None and high is not None:
+            ax.plot([low, high], [y, y], color=color, linewidth=LINE)
+        style: dict[str, Any] = {"color": color, "mfc": color if is_filled else "white"}
+        ax.plot([value], [y], "o", zorder=4, markersize=5, **style)
+    name_rows(ax, names_text((name for name, *_ in rows), longest))
     return ax
 
 

@@ -525,9 +525,9 @@ def _accuracy(confusion: Floats) -> str:
     return render.number(float(np.trace(confusion) / confusion.sum()))
 
 
-def check_same_labels(before: AnyArray, after: AnyArray, name: str = "after") -> None:
+def check_same_labels(before: AnyArray, after: AnyArray) -> None:
     """Check that two predictions are of the same rows, by the names of their labels."""
-    rule = f"{name} must hold predictions of the same rows, with the same labels"
+    rule = "after must hold predictions of the same rows, with the same labels"
     remedy = "predict the rows of the first again"
     if len(before) != len(after):
         raise invalid(rule, f"{len(before)} and {len(after)} rows", remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from caltest import plots
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
 
 Draw = Callable[..., "Axes"]
 
-KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
-    "reliability": (plots.reliability_diagram, {}),
-    "corp": (plots.reliability_diagram, {"corp": True}),
-    "confidence-band": (plots.reliability_diagram, {"corp": True, "band": "confidence"}),
-    "null": (plots.null_distribution, {}),
-    "witness": (plots.witness, {}),
-    "belt": (plots.calibration_belt, {}),
-    "pit": (plots.pit_histogram, {}),
-    "coverage": (plots.coverage_curve, {}),
-    "quantiles": (plots.quantile_reliability, {}),
-    "spread": (plots.spread_against_error, {}),
+KINDS: Mapping[str, Draw] = {
+    "reliability": plots.reliability_diagram,
+    "corp": partial(plots.reliability_diagram, corp=True),
+    "confidence-band": partial(plots.reliability_diagram, corp=True, band="confidence"),
+    "null": plots.null_distribution,
+    "witness": plots.witness,
+    "belt": plots.calibration_belt,
+    "pit": plots.pit_histogram,
+    "coverage": plots.coverage_curve,
+    "quantiles": plots.quantile_reliability,
+    "spread": plots.spread_against_error,
 }
 FORECAST_KINDS = ("pit", "coverage", "quantiles", "spread")
 
@@ -40,11 +41,10 @@ def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Ax
     if kind is not None:
         check_choice(kind, KINDS, "kind")
     kind = kind or natural_kind(result)
-    draw, own = KINDS[kind]
     worst = result.places[0].where if result.places else None
     if kind == "reliability" and worst and result.m > 2 and result.lens == "strong":
-        own = {"lens": worst.own_lens}
-    return draw(result, **{**own, **options})
+        options = {"lens": worst.own_lens, **options}
+    return KINDS[kind](result, **options)
 
 
 def natural_kind(result: HTest) -> str:
@@ -79,7 +79,7 @@ def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
     if _kind_of_rows(table) is None:
         reason = f"kind={kind!r} is a picture of the forecasts that all tests of a table share"
         raise NotApplicable(reason, "plot one of its results, or use kind='pvalues'")
-    return KINDS[kind][0](table.rows[0].evidence.predictions, ax=ax)  # type: ignore[union-attr]
+    return KINDS[kind](table.rows[0].evidence.predictions, ax=ax)  # type: ignore[union-attr]
 
 
 def _kind_of_rows(table: HTestTable) -> str | None:

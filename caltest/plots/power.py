@@ -218,9 +218,9 @@ def _curves(pvalues: Any) -> Curves:
     if tables.is_table(pvalues):
         pvalues = _of_table(tables.table_of_frame(pvalues))
     checks.check_instance(pvalues, Mapping, "pvalues", "pass {test: p-values}")
-    models = pvalues if check_not_mixed(pvalues, "pvalues") else {"": pvalues}
+    models = pvalues if check_not_mixed(pvalues) else {"": pvalues}
     for columns in models.values():
-        check_not_mixed(columns, "pvalues")
+        check_not_mixed(columns)
     found: Curves = {}
     for model, columns in models.items():
         named = ((str(test), values) for test, values in columns.items())
@@ -256,18 +256,16 @@ def check_simulated_pvalues(values: object, name: str) -> Floats:
     if array.ndim != 1 or array.size == 0:
         rule = f"{name} must be a column of p-values, one for each data set"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one value")
-    bad = np.flatnonzero(~((array >= 0) & (array <= 1)))
-    if bad.size:
-        got = f"{array[bad[0]]:.8g} at row {bad[0]}"
-        raise invalid(f"{name} must lie in [0, 1]", got, "leave out data sets without a p-value")
+    good, remedy = (array >= 0) & (array <= 1), "leave out data sets without a p-value"
+    checks.check_all(good, array, f"{name} must lie in [0, 1]", remedy)
     return read_only(array)
 
 
-def check_not_mixed(values: Mapping[object, object], name: str) -> bool:
+def check_not_mixed(values: Mapping[object, object]) -> bool:
     """Tell a mapping of mappings from one of columns; a mixture or nothing is refused."""
     nested = [isinstance(value, Mapping) for value in values.values()]
     if not nested or any(nested) != all(nested):
-        rule = f"{name} must map each test, or each model and each test, to its p-values"
+        rule = "pvalues must map each test, or each model and each test, to its p-values"
         got = "a mixture of both" if nested else "nothing"
         raise invalid(rule, got, "pass {test: p-values} or {model: {test: p-values}}")
     return all(nested)

@@ -12,7 +12,6 @@ from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring import Monitor
 from caltest.plots import base
-from caltest.render import rows_in_words
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
 from caltest.types import Axes, Flags, Floats, Order
@@ -429,7 +428,7 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     ax.set_yticks(ticks, [f"$10^{{{tick:.0f}}}$" for tick in ticks])
     crossed = watch.alarm_after
     said = "no alarm in" if crossed is None else "alarm after"
-    title = f"{said} {rows_in_words(watch.n if crossed is None else crossed)}"
+    title = f"{said} {render.rows_in_words(watch.n if crossed is None else crossed)}"
     look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": None, "va": "center"}
     base.note(ax, f"1 / {watch.level:g}", (1.0, threshold), (3, 0), color=base.VERMILION, **look)
     base.legend(ax, loc="best")

@@ -15,7 +15,6 @@ from caltest.measures.scores.decomposition import ScoreDecomposition, score_deco
 from caltest.measures.scores.net_benefit import NetBenefit
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
 from caltest.plots import base
-from caltest.plots.base import set_tips
 from caltest.plots.reliability_grid import before_and_after
 from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
@@ -112,7 +111,7 @@ def mcb_dsc(
         f"{name}: MCB {a.miscalibration:.4f}, DSC {a.discrimination:.4f}, score {a.score:.4f}"
         for name, a in zip(models, parts, strict=True)
     ]
-    set_tips(ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False), texts)
+    base.set_tips(ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False), texts)
     _name_points(ax, mcb / width, dsc / height, base.names_text(models))
     names = {"brier": "Brier score", "log-loss": "log loss"}
     title = f"{names[score]}, UNC = {parts[0].uncertainty:.4f}; lines have equal scores"
@@ -276,7 +275,7 @@ def score_differences(comparison: Comparison, *, ax: Axes | None = None) -> Axes
             ends = d - row.stderr, d + row.stderr
         score = row.scores.get(comparison.score)
         text = "not fitted" if score is None else render.number(score)
-        marks.append(base.Difference(row.name, d, *ends, text, row.name == selected))
+        marks.append((row.name, d, *ends, text, row.name == selected, base.BLUE))
     ax = base.differences(ax, marks, 5.6)
     name = f"{comparison.score}, difference from {base.name_text(reference)}, {bars}"
     return base.label_axes(ax, textwrap.fill(name, LONGEST_LINE), "")

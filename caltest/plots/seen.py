@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, Unpack
+from functools import partial
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -15,14 +16,18 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_n
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
 from caltest.measures import Measure
-from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, reliability_bins
-from caltest.measures.isotonic import confidence_band
+from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, bins_of_rows
+from caltest.measures.isotonic.confidence_band import ConfidenceBand
 from caltest.measures.isotonic.corp import CorpCurve, curve_of_units
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
-from caltest.measures.scores import decomposition
+from caltest.measures.scores.decomposition import (
+    ScoreDecomposition,
+    parts_of_cells,
+    parts_of_rows,
+)
 from caltest.measures.smooth.ici import E90, ICI
-from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
+from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, curve_of_rows
 from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
@@ -34,9 +39,6 @@ from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Units, check_one_dimension
-
-Kind = TypeVar("Kind")
-
 
 OF_TEST = "where the first argument is the result of a test"
 
@@ -155,7 +157,15 @@ class UnitsEvent:
         Rows without and with the event.
     rate, mean : float
         The observed frequency, and the mean prediction.
+    bins, smooth, parts : callable
+        What is drawn: the bins of a binning, a number and a level with their consistency limits,
+        the smooth curve with a band of a level, and the parts of a score.
     """
+
+    bins: Callable[[str, int, float], ReliabilityBins]
+    smooth: Callable[[float], SmoothCurve]
+    parts: Callable[..., ScoreDecomposition]
+    banded = ConfidenceBand()
 
     def __init__(self, units: Units, n: int, events: int, names: tuple[str, str]) -> None:
         self.units, self.n, self.counts, self.names = units, n, (n - events, events), names
@@ -168,6 +178,10 @@ class UnitsEvent:
         """Return the isotonic fit."""
         return curve_of_units(self.units)
 
+    def band(self, level: float) -> Limits:
+        """Return the confidence band of the curve of calibration."""
+        return self.banded.blocks(self.units).limits(level)
+
 
 class RowsEvent(UnitsEvent):
     """Rows of two classes."""
@@ -177,24 +191,9 @@ class RowsEvent(UnitsEvent):
         events, (no_event, event) = np.count_nonzero(predictions.labels == 1), predictions.classes
         names = str(no_event), str(event)
         super().__init__(RowUnits(predictions).counted(), predictions.n, int(events), names)
-
-    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
-        """Return the bins with their consistency limits."""
-        asked: Any = {"binning": binning, "bins": bins, "confidence": level}
-        return _single(reliability_bins(self.predictions, **asked))
-
-    def smooth(self, level: float) -> SmoothCurve:
-        """Return the smooth curve with its band."""
-        return _single(smooth_curve(self.predictions, confidence=level))
-
-    def parts(self, score: str = "brier") -> decomposition.ScoreDecomposition:
-        """Return the parts of a score."""
-        return _single(decomposition.score_decomposition(self.predictions, score=score))
-
-    def band(self, level: float) -> Limits:
-        """Return the confidence band of the curve of calibration."""
-        band = _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
-        return band.x, band.lower, band.upper
+        self.bins = partial(bins_of_rows, predictions)
+        self.smooth = partial(curve_of_rows, predictions)
+        self.parts = partial(parts_of_rows, predictions)
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
@@ -204,8 +203,7 @@ class RowsEvent(UnitsEvent):
         def interval(measure: Measure) -> Ends:
             return choose(measure, null).compute(measure, rows, level, Draws(RESAMPLES, SEED))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DegenerateDataWarning)
+        with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
             lines = list(_coefficients(interval))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
@@ -220,26 +218,15 @@ class RowsEvent(UnitsEvent):
 class CellsEvent(UnitsEvent):
     """Cells of rows, each at its mean prediction; see `RowsEvent`."""
 
+    banded = ConfidenceBand(method="round")
+
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         names = cells.no_event, cells.event
         super().__init__(CellUnits(cells), cells.rows, int(cells.hits.sum()), names)
-
-    def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
-        """Return the bins with their consistency limits."""
-        return bins_of_cells(self.cells, binning, bins, level)
-
-    def smooth(self, level: float) -> SmoothCurve:
-        """Return the smooth curve with its band."""
-        return curve_of_cells(self.cells, level)
-
-    def parts(self, score: str = "brier") -> decomposition.ScoreDecomposition:
-        """Return the parts of a score."""
-        return decomposition.parts_of_cells(self.cells, score)
-
-    def band(self, level: float) -> Limits:
-        """Return the confidence band of the curve of calibration."""
-        return confidence_band.band_limits_of_cells(self.cells, level)
+        self.bins = partial(bins_of_cells, cells)
+        self.smooth = partial(curve_of_cells, cells)
+        self.parts = partial(parts_of_cells, cells)
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
@@ -247,11 +234,6 @@ class CellsEvent(UnitsEvent):
 
 
 Event = RowsEvent | CellsEvent
-
-
-def _single(value: Kind | list[Kind]) -> Kind:
-    """Return what a measure gave under a lens that is no family."""
-    return value[0] if isinstance(value, list) else value
 
 
 COEFFICIENTS = (CalibrationIntercept(), CalibrationSlope())

@@ -16,26 +16,23 @@ import numpy as np
 from caltest.types import AnyArray
 
 
-def png_of(figure: matplotlib.figure.FigureBase) -> bytes:
-    """Return the picture of the figure, or of that which a part of a figure belongs to."""
-    buffer = io.BytesIO()
-    root: Any = figure.figure
-    root.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+class Shown:
+    """What has a figure, or a part of one, which is shown where it is the value of a cell."""
 
-
-class Axes(matplotlib.axes.Axes):
-    """Axes whose figure is shown where they are the value of a cell."""
+    figure: Any
 
     def _repr_png_(self) -> bytes:
-        return png_of(self.figure)
+        buffer = io.BytesIO()
+        self.figure.figure.savefig(buffer, format="png", metadata={"Software": None})
+        return buffer.getvalue()
 
 
-class ShownFigure(matplotlib.figure.Figure):
+class Axes(Shown, matplotlib.axes.Axes):
+    """Axes that show their figure."""
+
+
+class ShownFigure(Shown, matplotlib.figure.Figure):
     """A figure that is shown where it is the value of a cell."""
-
-    def _repr_png_(self) -> bytes:
-        return png_of(self)
 
     def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
         """Add axes that show their figure."""
@@ -48,7 +45,7 @@ class AxesArray(np.ndarray[Any, np.dtype[Any]]):
     """An array of axes of one figure, which is shown where the array is the value of a cell."""
 
     def _repr_png_(self) -> bytes | None:
-        return png_of(self.flat[0].figure) if self.size else None
+        return self.flat[0]._repr_png_() if self.size else None
 
 
 def axes_array(axes: object) -> AnyArray:

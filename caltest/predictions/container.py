@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.checks import suspicions
 from caltest.errors import invalid, shown
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import blocks
@@ -143,7 +142,7 @@ class Predictions(Rows):
     ) -> None:
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
         library = tables.library_of(probs, labels)
-        suspicions.suspect_index(labels=labels, probs=probs, **rows)
+        checks.suspect_index(labels=labels, probs=probs, **rows)
         if classes is None and tables.is_table(probs):
             classes = tables.classes_of_table(probs, labels)
         probs = checks.in_one_dimension(checks.as_array(probs, "probs"))
@@ -162,12 +161,12 @@ class Predictions(Rows):
         n, m = len(known), 2 if matrix is None else matrix.shape[1]
         codes, names = checks.check_labels(labels, n, m, classes)
         if ordinal and classes is None:
-            suspicions.suspect_alphabet(names)
+            checks.suspect_alphabet(names)
         if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
             checks.check_not_numbered_from_one(matrix, codes)
         if from_logits:
-            suspicions.suspect_logits(probs)
-        suspicions.suspect_predictions(known, codes, names)
+            checks.suspect_logits(probs)
+        checks.suspect_predictions(known, codes, names)
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
         outcomes = {"probs": matrix, "labels": codes, "classes": names, "ordinal": ordinal}
@@ -254,12 +253,12 @@ class Predictions(Rows):
         """
         check_names(rows, RowValues, cls.from_model)
         X, y = checks.check_pair((X, y))
-        suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
+        checks.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
         probs, known = models.predict(model, X)
         if rows.get("classes") is None:
             rows["classes"] = known
             if rows.get("ordinal"):
-                suspicions.suspect_alphabet(np.asarray(known))
+                checks.suspect_alphabet(np.asarray(known))
         if models.is_ordered(model):
             rows["ordinal"] = True
         return cls(probs, checks.as_array(y, "y"), **rows, source=models.describe(model))

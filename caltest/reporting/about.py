@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import os
 import platform
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -102,17 +103,6 @@ def adequacy(n: int, m: int, counts: Ints | None, profile: Profile) -> Iterator[
         )
 
 
-def signers(text: str) -> list[str]:
-    """Return who signs: names between semicolons or line breaks.
-
-    Examples
-    --------
-    >>> signers("A. Author, validator; B. Owner")
-    ['A. Author, validator', 'B. Owner']
-    """
-    return [name.strip() for name in text.replace("\n", ";").split(";") if name.strip()]
-
-
 def about_blocks(content: Content) -> Iterator[Block]:
     """Yield what the author states.
 
@@ -153,8 +143,9 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
         "seed": f"{run.seed}, with {run.n_resamples:,} resamples",
     }
     yield facts("This run", [(name, value) for name, value in known.items() if value])
-    names = signers(dict(content.meta).get(SIGNATURES, "")) or [""]
-    yield facts("Signatures", [(name, "") for name in names], "lines")
+    signers = re.split(r"[;\n]", dict(content.meta).get(SIGNATURES, ""))
+    lines = [(name.strip(), "") for name in signers if name.strip()] or [("", "")]
+    yield facts("Signatures", lines, "lines")
 
 
 LEFT_OUT = ("title", "author", "meta", "time", "progress", "n_jobs", "data_file")  # in a call
@@ -287,7 +278,7 @@ class Profile:
         What is to be calibrated.
     first : tuple of str
         Keys of the sections that follow the answer, before the places.
-    graded, gini : bool
+    graded : bool
         Whether the grades of a master scale are tested, and Gini stands beside the AUC.
     decisions : bool
         Whether the net benefit is shown.
@@ -306,7 +297,6 @@ class Profile:
     subject: str = "probabilities"
     first: tuple[str, ...] = ("within", "estimates")
     graded: bool = False
-    gini: bool = False
     decisions: bool = False
 
 
@@ -337,7 +327,6 @@ PROFILES: dict[str, Profile] = {
             estimates="Calibration of the PDs",
             first=("grades", "within", "estimates"),
             graded=True,
-            gini=True,
         ),
         Profile("ml", "confidence", "accuracy", "overconfident", "underconfident"),
         Profile(

@@ -180,8 +180,8 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
     """Return discrimination, scores and the CORP decomposition under one-dimensional lenses."""
     predictions, event = source.predictions, source.event
     remarks: tuple[str, ...] = ()
-    with warnings.catch_warnings():  # an infinite log loss is shown as such
-        warnings.simplefilter("ignore", DegenerateDataWarning)
+    # An infinite log loss is shown as such.
+    with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
         scored = {"Brier score": event.parts("brier"), "log loss": event.parts("log-loss")}
         parts = [Parts(name, source.lens, found) for name, found in scored.items()]
     if predictions is not None and source.m > 2:
@@ -215,7 +215,7 @@ def _discrimination(
         area = source.area()
         auc, low, high = area.auc, area.low, area.high
         yield Estimated("AUC (C-statistic)", auc, None, low, high, unit="score", note=note)
-        if profile.gini:
+        if profile.graded:
             note = "2 AUC \u2212 1"
             auc, low, high = (2.0 * value - 1.0 for value in (auc, low, high))
             yield Estimated("Gini (accuracy ratio)", auc, None, low, high, unit="score", note=note)

@@ -31,7 +31,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
             r"C:\Program Files\Google\Chrome\Application\chrome.exe",
             r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe")  # fmt: skip
 SECONDS = 120  # for a browser to print
-LIBRARIES = {"docx": ("docx", "docx"), "xlsx": ("xlsxwriter", "xlsx")}  # module and extra
+LIBRARIES = {"docx": "docx", "xlsx": "xlsxwriter"}  # formats, which are extras, and modules
 
 
 def check_written(form: str) -> None:
@@ -47,9 +47,9 @@ def check_written(form: str) -> None:
     NotApplicable
         If it is not.
     """
-    module, extra = LIBRARIES.get(form, ("", ""))
+    module = LIBRARIES.get(form)
     if module and find_spec(module) is None:
-        raise NotApplicable(f"a .{form} file needs {module}", f"pip install 'caltest[{extra}]'")
+        raise NotApplicable(f"a .{form} file needs {module}", f"pip install 'caltest[{form}]'")
     if form == "pdf":
         _browser()
 

@@ -47,7 +47,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
     return np.asarray(names[np.searchsorted(values, pd)])
 
 
-def test_grades(rows: Predictions, grades: AnyArray | None, settings: Settings) -> HTestTable:
+def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) -> HTestTable:
     """Test each grade by its number of defaults, against more of them than its PD says.
 
     Without grades the distinct PDs are grades where they are few, else tenths of the rows.
@@ -69,9 +69,6 @@ def test_grades(rows: Predictions, grades: AnyArray | None, settings: Settings) 
     order = np.argsort(mean, kind="stable")
     own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
     return test_master_scale(mean[order], defaults[order], n[order], **own)
-
-
-test_grades.__test__ = False  # type: ignore[attr-defined]
 
 
 def grade_blocks(tested: HTestTable) -> Iterator[Block]:

@@ -16,6 +16,7 @@ from caltest import checks
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import as_columns
+from caltest.htests.run import as_list
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
@@ -351,11 +352,11 @@ def report(
         return about.worded(about.profile_of(profile, m), stated)
 
     checks.check_choice("general" if profile is None else profile, about.PROFILES, "profile")
-    tests = None if test is None else [measure_of(one) for one in _as_list(test, "test")]
+    tests = None if test is None else [measure_of(one) for one in as_list(test, "test")]
     for one in tests or ():
         if not isinstance(one, Measure):
             checks.check_choice(one, TESTS, "test")
-    lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
+    lenses = None if lens is None else [resolve_lens(one) for one in as_list(lens, "lens")]
     jobs, maps = checks.check_jobs(n_jobs), _calibrators(recalibrate)
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
@@ -435,7 +436,7 @@ def _content(
         within = None if tolerance is None else limits.certify(rows, tolerance, settings)
         try:
             graded = profile.graded or scale is not None
-            grades = limits.test_grades(rows, scale, settings) if graded else None
+            grades = limits.grade_tests(rows, scale, settings) if graded else None
         except NotApplicable as error:
             left_out.append(f"Grades are not tested: {sentence(error)}")
         if maps:
@@ -551,9 +552,5 @@ def _calibrators(values: object) -> list[AnyCalibrator]:
         kinds[checks.check_choice(one, kinds, "recalibrate")]()
         if isinstance(one, str)
         else checks.check_calibrator(one, Saved, "recalibrate")
-        for one in _as_list(values, "recalibrate")
+        for one in as_list(values, "recalibrate")
     ]
-
-
-def _as_list(value: object, name: str) -> list[Any]:
-    return checks.check_not_empty(list(value) if isinstance(value, list | tuple) else [value], name)

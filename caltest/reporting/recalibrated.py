@@ -11,7 +11,6 @@ from caltest import measures
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting import content
-from caltest.reporting.content import Block, Recalibrated, RecalibrationContent, Settings
 from caltest.reporting.reading import decimal, frequency, short_pvalue
 from caltest.results import ComparedCalibrator, wording
 from caltest.results.comparison import REFERENCE
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
     from caltest.comparison.maps import AnyCalibrator
     from caltest.comparison.out_of_fold import OutOfFold
 
-HeldOut = tuple[Recalibrated, Any]  # the held-out rows as a calibrator of classes maps them
+HeldOut = tuple[content.Recalibrated, Any]  # the held-out rows as a calibrator of classes maps them
 
 
 def compare(
     rows: Predictions,
     maps: Sequence[AnyCalibrator],
-    settings: Settings,
+    settings: content.Settings,
     data: CalibrationSet | None,
-) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
+) -> tuple[content.RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
     from caltest.comparison.out_of_fold import best_of, out_of_fold
@@ -52,7 +51,7 @@ def compare(
     with suppress(NotApplicable):
         helps = wording.recalibrated_in_words(best_of(found, rows, data), found.level)
     names = ("tests", "method", "n_fit", "n_held_out", "n_folds", "correction", "seed")
-    return RecalibrationContent(
+    return content.RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
         readings=tuple(after_reading(row, found) for row, _ in outcomes),
         helps=helps,
@@ -62,13 +61,13 @@ def compare(
     ), outcomes
 
 
-def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
+def _row(row: ComparedCalibrator, found: OutOfFold) -> content.Recalibrated:
     after = found.predictions.get(row.name)
     test = row.tests[0] if row.tests else None
     scores = {name.replace("Brier score", "Brier"): float(x) for name, x in row.scores.items()}
     if after is not None:
         scores["ECE"] = float(measures.ece(after, lens=found.lens_of_measures))
-    return Recalibrated(
+    return content.Recalibrated(
         key=row.name,
         title=(getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]).title,
         scores=scores,
@@ -80,7 +79,7 @@ def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
     )
 
 
-def after_reading(row: Recalibrated, found: OutOfFold) -> str:
+def after_reading(row: content.Recalibrated, found: OutOfFold) -> str:
     """Return in words what the held-out rows say of one map, or of the model before."""
     if row.pvalue is None:
         return "The test is not defined for these data."
@@ -99,7 +98,7 @@ def after_reading(row: Recalibrated, found: OutOfFold) -> str:
     return f"{text} At level {found.level:g}: {word}."
 
 
-def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:
+def blocks_of(comparison: content.RecalibrationContent) -> Iterator[content.Block]:
     """Yield the held-out rows, before and after.
 
     Yields

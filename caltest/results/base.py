@@ -173,12 +173,11 @@ class Printable(ABC):
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        return render.html(self._sheet())
-
     def to_html(self) -> str:
         """Return the result as an HTML fragment in which every value is escaped."""
         return render.html(self._sheet())
+
+    _repr_html_ = to_html
 
     def to_markdown(self) -> str:
         """Return the result as Markdown (GitHub's tables)."""
@@ -245,6 +244,19 @@ def given(level: float | None) -> float:
     if level is None:
         raise invalid("rejected needs a significance level", "level=None", "pass level=0.05")
     return level
+
+
+class Decided:
+    """What has a p-value, and is decided where a level was given."""
+
+    __slots__ = ()
+    pvalue: float
+    level: float | None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the p-value is at most the level; asks for a level if none was given."""
+        return self.pvalue <= given(self.level)
 
 
 Row = TypeVar("Row")

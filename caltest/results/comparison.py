@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -117,6 +118,14 @@ class Comparison(Table[Any]):
             return self.rows[key]
         names = [row.name for row in self.rows]
         return self.rows[names.index(check_choice(key, names, "name"))]
+
+    @abstractmethod
+    def _sheet(self, *, long: bool = False) -> Sheet:
+        """Return the print; the long one has all scores, their parts and calibration errors."""
+
+    def summary(self) -> Summary:
+        """Return the print of all scores, their parts, and the calibration errors."""
+        return Summary(self._sheet(long=True))
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the differences of the scores with their standard errors or intervals.
@@ -255,10 +264,6 @@ class CalibratorComparison(Comparison):
                     values[f"{test.test}[{test.lens}] {name}"] = getattr(found, name, None)
             records.append(values | {"chosen": ", ".join(row.chosen), "reason": row.reason})
         return records
-
-    def summary(self) -> Summary:
-        """Return the print of all scores and calibration errors."""
-        return Summary(self._sheet(long=True))
 
     def _sheet(self, *, long: bool = False) -> Sheet:
         from caltest.measures.base import keys_offering
@@ -405,10 +410,6 @@ class ModelComparison(Comparison):
                 values[f"{key} pvalue"], values[f"{key} adjusted"] = test.pvalue, adjusted
             records.append(values)
         return records
-
-    def summary(self) -> Summary:
-        """Return the print of all scores, their parts, and the calibration errors."""
-        return Summary(self._sheet(long=True))
 
     @classmethod
     @checks_values

@@ -15,9 +15,8 @@ from caltest import checks, render
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.numerics.loops import threads
-from caltest.render import Sheet, number
 from caltest.results import sheets
-from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Result, Summary, given, plain
+from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Decided, Result, Summary, plain
 from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ _COLUMNS = (*_ABOUT, "estimate_name", "estimate", "statistic_name", "statistic",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class HTest(Result):
+class HTest(Decided, Result):
     """The outcome of one test of calibration.
 
     Attributes
@@ -199,11 +198,6 @@ class HTest(Result):
         if outcome.distribution is not None:
             about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
         return cls(null_distribution=outcome.distribution, **about)
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the p-value is at most the level; asks for a level if none was given."""
-        return self.pvalue <= given(self.level)
 
     @property
     def tests(self) -> tuple[HTest, ...]:
@@ -408,7 +402,7 @@ class HTest(Result):
         with threads(checks.check_jobs(n_jobs)):
             embedding = Embedding(evidence.seen, measure.witness_kernel)
         parameters = embedding.kernel.parameters
-        kernel = f"{parameters['kernel']}, bandwidth = {number(parameters['bandwidth'])}"
+        kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
         return Witness(embedding, data=sheets.data_line(self), kernel=kernel)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
@@ -458,7 +452,7 @@ class HTest(Result):
         """Return one line of values under one line of names, numbers at full precision."""
         return render.csv([record(self)])
 
-    def _sheet(self) -> Sheet:
+    def _sheet(self) -> render.Sheet:
         return sheets.sheet_of_test(self)
 
 
@@ -512,15 +506,15 @@ class Interval(Result):
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
-    def _sheet(self) -> Sheet:
+    def _sheet(self) -> render.Sheet:
         text = self.method
         if self.n_resamples is not None:
             text += f", B = {self.n_resamples}, seed = {self.seed}"
-        ends = f"[{number(self.low)}, {number(self.high)}]"
-        return Sheet(
+        ends = f"[{render.number(self.low)}, {render.number(self.high)}]"
+        return render.Sheet(
             title=f"{100 * self.level:g} percent confidence interval: {self.measure}",
             facts=(("data", self.data), ("method", text)),
-            numbers=((self.name, number(self.estimate)), ("interval", ends)),
+            numbers=((self.name, render.number(self.estimate)), ("interval", ends)),
             closing=sheets.notes_of(self.notes),
         )
 

@@ -15,10 +15,10 @@ from caltest.errors import NotApplicable
 from caltest.predictions.redrawing import Inversion
 from caltest.render import Sheet
 from caltest.results import wording
-from caltest.results.base import NEVER, Result, given
+from caltest.results.base import NEVER, Decided, Result
 from caltest.results.htest import required
 from caltest.results.sheets import sizes_in_words
-from caltest.types import AnyArray, Axes, Floats, Hashes, Singles
+from caltest.types import Axes, Floats, Singles
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from caltest.results.table import HTestTable
     from caltest.results.wording import Claim
     from caltest.segments import SegmentsTest
-    from caltest.sources import Cells
 
     Sentences = Sequence[tuple[str, str]]  # of which kind, and what they say
     Truth = Callable[[Floats, float], Floats]  # true probabilities, of predicted ones and a size
-    Draw = Callable[[Callable[[Floats], Floats]], AnyArray]  # of what is observed, of a truth
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
@@ -41,7 +39,7 @@ CARD = ("answer", "size", "where", "helps", "detectable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Verdict(Result):
+class Verdict(Decided, Result):
     """What a person can act on: the answer, direction and size, where, and what helps.
 
     Attributes
@@ -97,11 +95,6 @@ class Verdict(Result):
     sentences: tuple[tuple[str, str], ...]
     data_name: str
     shown: HTest | None = field(default=None, compare=False, metadata=NEVER)
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the p-value is at most the level; asks for a level if none was given."""
-        return self.pvalue <= given(self.level)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the reliability diagram of the rows, with the ranges that are wrong shaded.
@@ -396,15 +389,17 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     if seen.label_probs is None:
         uniform = rng.random((1 + seen.law.has_atoms, count, kept), dtype=np.float32)
         return tuple(_of_forecasts(seen, bound, uniform, found_in))
+    # Labels are drawn of the same uniform numbers for all truths, so that power rises.
     keys = rng.integers(1 << 63, size=count, dtype=np.uint64)
-    if counted is None:
-        probs = seen.probs if bound.order is None else seen.probs[bound.order]
-        draw = _labels_of(probs, keys)
-    else:
-        draw = _events_of(counted.cells, keys)
+    probs = seen.probs if counted or bound.order is None else seen.probs[bound.order]
 
     def power(truth: Truth, x: float) -> float:
-        return found_in(draw(lambda probs: truth(probs, x)))
+        if counted is None:
+            return found_in(Inversion(truth(probs, x)).labels(keys))
+        cells = counted.cells
+        p = truth(np.column_stack([1.0 - cells.mean, cells.mean]), x)[:, 1]
+        mean, variance = cells.counts * p, cells.counts * p * (1.0 - p)
+        return found_in(replace(cells, expected=mean, variance=variance).redrawn(keys))
 
     rows = event_rows(seen)
     weight = np.ones(seen.n) if rows.weight is None else rows.weight
@@ -426,25 +421,6 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
             gap = float(np.average(chance - rows.probs, weights=weight))
             found.append(Detectable(kind=kind, size=abs(gap) if kind == "gap" else size, gap=gap))
     return tuple(found)
-
-
-# Labels are drawn of the same uniform numbers for all truths, so that power rises.
-
-
-def _labels_of(probs: Floats, keys: Hashes) -> Draw:
-    """Return a function that draws labels (B, n) from what is true of predictions (n, m)."""
-    return lambda truth: Inversion(truth(probs)).labels(keys)
-
-
-def _events_of(cells: Cells, keys: Hashes) -> Draw:
-    """Return a function that draws numbers of events of cells (B, C) from what is true of these."""
-
-    def draw(truth: Callable[[Floats], Floats]) -> Floats:
-        p = truth(np.column_stack([1.0 - cells.mean, cells.mean]))[:, 1]
-        mean, variance = cells.counts * p, cells.counts * p * (1.0 - p)
-        return replace(cells, expected=mean, variance=variance).redrawn(keys)
-
-    return draw
 
 
 def _moved(probs: Floats, slope: float, shift: Floats | float = 0.0) -> Floats:

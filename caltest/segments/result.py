@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
 from caltest.render import LEGEND, Sheet, number, pvalue, stars
-from caltest.results.base import NULL_UNLESS_ASKED, Summary, Table, given
+from caltest.results.base import NULL_UNLESS_ASKED, Decided, Summary, Table
 from caltest.results.sheets import gap_columns, sizes_in_words
 from caltest.results.wording import answer_of_segments, with_worst
 from caltest.types import Floats
@@ -79,7 +79,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SegmentsTest(Table[Segment]):
+class SegmentsTest(Decided, Table[Segment]):
     """The test of calibration in all segments; `test_segments` returns it.
 
     Attributes
@@ -154,11 +154,6 @@ class SegmentsTest(Table[Segment]):
     def tests(self) -> tuple[()]:
         """None: segments are tested together."""
         return ()
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the p-value is at most the level; asks for a level if none was given."""
-        return self.pvalue <= given(self.level)
 
     def summary(self) -> Summary:
         """Return the longer print: all the segments that are held, and both statistics."""

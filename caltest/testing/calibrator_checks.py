@@ -18,7 +18,6 @@ from sklearn.base import clone
 from caltest import checks
 from caltest.predictions import Predictions
 from caltest.testing import strategies
-from caltest.testing.strategies import distance, search
 from caltest.types import Floats
 
 MOST_FITTED = 10  # rows of a set that a calibrator is fitted to, and that a failure prints
@@ -127,7 +126,7 @@ def _check(
     asserted.__name__ = check.__name__  # that a failure prints
     broken = f"broken for {m} classes: {claim_of(check)}"
     try:
-        search(asserted, arguments, examples=examples, rng=rng)
+        strategies.search(asserted, arguments, examples=examples, rng=rng)
     except AssertionError as error:
         error.add_note(broken)
         raise
@@ -217,7 +216,7 @@ def counts_weights_as_repeated_rows(
     rows = np.repeat(np.arange(data.n), repeats)
     again = strategies.generated(data.probs[rows], data.labels[rows])
     expected = _calibrated(_fitted(calibrator, again), data.probs)
-    assert distance(_calibrated(fitted, data.probs), expected) <= atol
+    assert strategies.distance(_calibrated(fitted, data.probs), expected) <= atol
 
 
 def does_not_see_the_order_of_classes(
@@ -228,7 +227,7 @@ def does_not_see_the_order_of_classes(
     moved = strategies.generated(data.probs[:, columns], np.argsort(columns)[data.labels])
     out = _calibrated(_fitted(calibrator, data), data.probs)
     again = _calibrated(_fitted(calibrator, moved), moved.probs)
-    assert distance(again, out[:, columns]) <= atol
+    assert strategies.distance(again, out[:, columns]) <= atol
 
 
 def keeps_the_class_it_predicts(

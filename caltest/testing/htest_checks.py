@@ -22,7 +22,6 @@ from caltest.lenses.base import departure
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.testing import strategies
-from caltest.testing.strategies import distance, search
 from caltest.types import Floats, Ints
 
 Ask = Callable[..., float]  # of probabilities and labels, and a seed: a p-value
@@ -115,13 +114,13 @@ def check_test(
         ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
         data = strategies.predictions((2, 12), m, calibrated=True, weighted=False)
         drawn: dict[str, SearchStrategy[Any]] = {"data": data}
-        search(gives_the_same_pvalue_twice, drawn, examples=examples, rng=rng)
+        strategies.search(gives_the_same_pvalue_twice, drawn, examples=examples, rng=rng)
         if "rows" in declares:
             moved = drawn | {"sample": strategies.SEEDS}
-            search(does_not_see_the_order_of_rows, moved, examples=examples, rng=rng)
+            strategies.search(does_not_see_the_order_of_rows, moved, examples=examples, rng=rng)
         if "classes" in declares:
             moved = drawn | {"order": st.permutations(range(m))}
-            search(does_not_see_the_order_of_classes, moved, examples=examples, rng=rng)
+            strategies.search(does_not_see_the_order_of_classes, moved, examples=examples, rng=rng)
         assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
 
 
@@ -219,7 +218,7 @@ def check_model(
         out = model.predict_proba(_take(X, rows))
         out = np.asarray(out, dtype=float).reshape(len(rows), -1)
         _assert_rows(out, len(rows))
-        assert distance(out, whole[rows]) <= atol
+        assert strategies.distance(out, whole[rows]) <= atol
 
     def predicts_the_most_probable_class(rows: list[int]) -> None:
         predicted = np.asarray(model.predict(_take(X, rows)))
@@ -228,9 +227,9 @@ def check_model(
 
     arguments = {"rows": st.lists(st.integers(0, n - 1), min_size=1, max_size=8)}
     before = copy.deepcopy(X)
-    search(gives_each_row_its_probabilities, arguments, examples=examples, rng=rng)
+    strategies.search(gives_each_row_its_probabilities, arguments, examples=examples, rng=rng)
     if names is not None and hasattr(model, "predict"):
-        search(predicts_the_most_probable_class, arguments, examples=examples, rng=rng)
+        strategies.search(predicts_the_most_probable_class, arguments, examples=examples, rng=rng)
     assert np.array_equal(np.asarray(X), np.asarray(before)), "predict_proba changed X"
     again = pickle.loads(pickle.dumps(model))  # noqa: S301, what was written just now
     after, before = (np.asarray(one.predict_proba(X)).ravel() for one in (again, model))

@@ -486,12 +486,9 @@ def check_scores(values: object, *, probabilities: bool) -> Floats:
         raise invalid("z must have one dimension", f"shape {array.shape}", "pass .ravel()")
     scores = array.astype("float64")
     low, high = (0.0, 1.0) if probabilities else (-1.7e308, 1.7e308)
-    bad = ~((scores >= low) & (scores <= high))
-    if bad.any():
-        rule = "lie in [0, 1]" if probabilities else "be finite"
-        row = int(bad.argmax())
-        got, remedy = f"{scores[row]:.8g} at row {row}", "pass values in the units of the inputs"
-        raise invalid(f"z must {rule}", got, remedy)
+    rule = "z must lie in [0, 1]" if probabilities else "z must be finite"
+    remedy = "pass values in the units of the inputs"
+    checks.check_all((scores >= low) & (scores <= high), scores, rule, remedy)
     return checks.read_only(scores)
 
 

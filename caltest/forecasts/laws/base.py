@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from caltest.checks import as_numbers, in_one_dimension, read_only
+from caltest.checks import as_numbers, check_all, in_one_dimension, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.harmonics import harmonics
 from caltest.numerics.loops import blocks, map_threads, njit
@@ -352,17 +352,10 @@ def read(values: object, name: str, n: int | None = None, *, ndim: int = 1) -> F
         rule = f"{name} must have {'one number' if ndim == 1 else 'a row of numbers'} for each row"
         got = f"shape {array.shape}" + (f" for {n} rows" if n is not None else "")
         raise invalid(rule, got, f"pass shape {'(n,)' if ndim == 1 else '(n, ...)'}")
-    check(np.isfinite(array), array, f"{name} must be finite numbers", "drop or fill that row")
+    check_all(np.isfinite(array), array, f"{name} must be finite numbers", "drop or fill that row")
     rule = f"{name} must be smaller than {MOST:g} in size: squares of it must be numbers"
-    check(np.abs(array) < MOST, array, rule, "pass them in a larger unit")
+    check_all(np.abs(array) < MOST, array, rule, "pass them in a larger unit")
     return read_only(array)
-
-
-def check(good: AnyArray, values: Floats, rule: str, remedy: str) -> None:
-    """Raise an error that names the first row whose value is not good."""
-    if not good.all():
-        place = tuple(np.argwhere(~good)[0].tolist())
-        raise invalid(rule, f"{values[place]:.8g} at row {place[0]}", remedy)
 
 
 # ---- parts of the CRPS, and places in rows ------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from caltest.checks import check_integer, read_only, suspicions
+from caltest.checks import check_all, check_integer, read_only, suspicions
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
-from caltest.forecasts.laws.base import NODES, Function, Law, by_row, check, read
+from caltest.forecasts.laws.base import NODES, Function, Law, by_row, read
 from caltest.numerics.harmonics import harmonics
 from caltest.types import Floats
 
@@ -49,7 +49,7 @@ class NormalLaw(Law):
         self.n = self.mean.size
         self.sd = read(scale, "scale", self.n)
         remedy = "pass standard deviations; drop rows that are predicted without error"
-        check(self.sd > 0, self.sd, "scale must be positive", remedy)
+        check_all(self.sd > 0, self.sd, "scale must be positive", remedy)
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -162,11 +162,11 @@ class Frozen(Law):
         }
         values = list(self.parameters.values())
         if "scale" in self.parameters:
-            check(values[-1] > 0, values[-1], "scale must be positive", "pass positive scales")
+            check_all(values[-1] > 0, values[-1], "scale must be positive", "pass positive scales")
         if not self._is_new and self._family.numargs:
             good = np.broadcast_to(self._family._argcheck(*values[: self._family.numargs]), self.n)  # noqa: SLF001, no public way
             rule = f"the shapes of {self.title} must be in their domain"
-            check(good, values[0], rule, f"see scipy.stats.{self.title}")
+            check_all(good, values[0], rule, f"see scipy.stats.{self.title}")
         self.most_compared = 1000 if self._parts is not None else 0
 
     def _ask(self, name: str, y: Floats | None = None) -> Floats:
@@ -323,9 +323,11 @@ class Mixture(Law):
         if self.weights.shape[1] != len(self.components):
             got = f"{self.weights.shape[1]} for {len(self.components)} components"
             raise invalid("weights must have one entry for each component", got, "pass as many")
-        check(self.weights >= 0, self.weights, "weights must not be negative", "pass shares")
+        check_all(self.weights >= 0, self.weights, "weights must not be negative", "pass shares")
         total = self.weights.sum(axis=1)
-        check(np.abs(total - 1) <= OFF, total, "weights must sum to 1", "divide them by their sum")
+        check_all(
+            np.abs(total - 1) <= OFF, total, "weights must sum to 1", "divide them by their sum"
+        )
         self.has_atoms = any(each.has_atoms for each in self.components)
         self.title = f"mixture of {len(self.components)} components"
 
@@ -423,23 +425,23 @@ class Cdf(Law):
         self._fill = np.zeros(self.n)
         ends = support or (-np.inf, np.inf)
         low, high = (np.broadcast_to(np.asarray(end, np.float64), (self.n,)) for end in ends)
-        check(low < high, low, "support must have its lower end first", "pass (low, high)")
+        check_all(low < high, low, "support must have its lower end first", "pass (low, high)")
         self._ends = low, high
         levels = np.broadcast_to(GRID, (self.n, GRID.size))
         points = self.quantile(levels)
         rises, remedy = "cdf must rise from 0 to 1", "pass a function that returns P(Y <= y)"
-        check(np.abs(points) < base.MOST, self.cdf(points), rises, remedy)
+        check_all(np.abs(points) < base.MOST, self.cdf(points), rises, remedy)
         self._fill = points[:, GRID.size // 2]
         between = (points[:, 1:] + points[:, :-1]) / 2
         found = self.cdf(np.sort(np.hstack([points, between]), axis=1))
         falls = np.diff(found, axis=1, prepend=0.0, append=1.0) >= -1e-12
-        check(falls, np.pad(found, ((0, 0), (0, 1))), rises, remedy)
+        check_all(falls, np.pad(found, ((0, 0), (0, 1))), rises, remedy)
         off = self.cdf(points) - levels
         apart = np.abs(points) + np.ptp(points, axis=1, keepdims=True)
         before = self.cdf(np.nextafter(points - NEAR * apart, -np.inf)) - levels
         rule = "quantile must be the inverse of cdf: cdf(quantile(u)) - u must be 0, but for steps"
         is_right, wrong = (off > -CLOSE) & (before < CLOSE), np.where(off > 0.0, before, off)
-        check(is_right, wrong, rule, "leave quantile= out: it is found")
+        check_all(is_right, wrong, rule, "leave quantile= out: it is found")
         self.has_atoms = bool(np.any(off > 1e-9))
 
     def _call(self, function: Function, values: Floats, fill: Floats) -> Floats:
@@ -479,7 +481,7 @@ class Cdf(Law):
     def cdf(self, y: Floats) -> Floats:
         found = self._call(self._functions[0], y, self._fill)
         good, remedy = np.abs(found - 0.5) <= 0.5 + OFF, "divide by 100 if they are percentages"
-        check(good, found, "cdf must return probabilities", remedy)
+        check_all(good, found, "cdf must return probabilities", remedy)
         return found
 
     def cdf_left(self, y: Floats) -> Floats:

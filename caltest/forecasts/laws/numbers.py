@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from caltest.checks import as_numbers, read_only, suspicions
+from caltest.checks import as_numbers, check_all, read_only, suspicions
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.laws.base import (
     LEAST,
     LOWEST,
     Law,
     by_row,
-    check,
     picked,
     pit_in_steps,
     read,
@@ -242,10 +241,12 @@ class Histogram(Knots):
             got = f"{self.edges.shape[1]} edges for {bins} bins"
             raise invalid("edges must be one more than the bins", got, "pass both ends of each bin")
         rising, remedy = np.diff(self.edges, axis=1) > 0, "pass probabilities of bins"
-        check(rising, self.edges[:, 1:], "edges must increase", "sort them")
-        check(self.probs >= 0, self.probs, "probs must not be negative", remedy)
+        check_all(rising, self.edges[:, 1:], "edges must increase", "sort them")
+        check_all(self.probs >= 0, self.probs, "probs must not be negative", remedy)
         total = self.probs.sum(axis=1)
-        check(np.abs(total - 1) <= OFF, total, "probs must sum to 1", "divide each row by its sum")
+        check_all(
+            np.abs(total - 1) <= OFF, total, "probs must sum to 1", "divide each row by its sum"
+        )
         levels = np.cumsum(np.pad(self.probs / total[:, None], ((0, 0), (1, 0))), axis=1)
         levels[:, -1] = 1.0
         super().__init__(self.edges, np.minimum(levels, 1.0))
@@ -274,7 +275,7 @@ class Members(Knots):
         array = as_numbers(values, "members")
         gone = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool)
         remedy = "pass as many for each, or drop that row"
-        check(~gone, array, "members must be as many in each row", remedy)
+        check_all(~gone, array, "members must be as many in each row", remedy)
         self.values = read_only(np.sort(read(array, "members", ndim=2), axis=1))
         self.size = self.values.shape[1]
         self.title = f"ensemble of {self.size} members"

@@ -142,11 +142,14 @@ def reliability_bins(
     checks.check_choice(binning, BINNINGS, "binning")
     checks.check_count(bins)
     level = checks.check_confidence(confidence)
-    found = partial(_bins, binning=binning, bins=bins, level=level)
+    found = partial(bins_of_rows, binning=binning, bins=bins, level=level)
     return by_member(probs, labels, found, reliability_bins, rows)
 
 
-def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> ReliabilityBins:
+def bins_of_rows(
+    predictions: Predictions, binning: str, bins: int, level: float
+) -> ReliabilityBins:
+    """Compute the bins of predictions of two classes; see `reliability_bins`."""
     check_one_dimension(predictions, "a reliability diagram")
     weight = predictions.sample_weight
     if weight is not None and not weight.all():

@@ -19,9 +19,8 @@ from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import Flags, Floats
-from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, check_unweighted
+from caltest.units import Observed, RowUnits, Statistic, Units, check_unweighted
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -406,18 +405,6 @@ def _band(
         digits=blocks.digits,
         n=predictions.n,
     )
-
-
-def band_limits_of_cells(
-    cells: Cells, level: float, digits: int = DIGITS
-) -> tuple[Floats, Floats, Floats]:
-    """Compute the limits of "round" from cells: predictions, lower and upper bounds.
-
-    Cells are grouped by their rounded ends, and a group counts as at its largest prediction for the
-    lower bounds and at its smallest for the upper ones; so the limits are valid, and a cell wider
-    at most.
-    """
-    return ConfidenceBand(method="round", digits=digits).blocks(CellUnits(cells)).limits(level)
 
 
 def _above(x: Floats, lower: Floats) -> Intervals:

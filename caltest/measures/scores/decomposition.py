@@ -150,13 +150,14 @@ def score_decomposition(
     def decomposed(seen: Predictions) -> ScoreDecomposition:
         check_one_dimension(seen, "the score decomposition")
         if method == "corp":
-            return _corp(seen, score)
+            return parts_of_rows(seen, score)
         return _by_cells(seen, *_bins(seen, method, binning, bins))
 
     return by_member(probs, labels, decomposed, score_decomposition, rows)
 
 
-def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
+def parts_of_rows(predictions: Predictions, score: str = "brier") -> ScoreDecomposition:
+    """Decompose a score of predictions of two classes by "corp"; see `score_decomposition`."""
     event, labels, weight = sorted_columns(predictions)
     losses, rows = np.square(labels - event), 0
     if score == "log-loss":

@@ -139,11 +139,12 @@ def smooth_curve(
     """
     level = checks.check_confidence(confidence)
     checks.check_count(points, "points", 4)
-    curve = partial(_curve, level=level, points=points)
+    curve = partial(curve_of_rows, level=level, points=points)
     return by_member(probs, labels, curve, smooth_curve, rows)
 
 
-def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
+def curve_of_rows(predictions: Predictions, level: float, points: int = 201) -> SmoothCurve:
+    """Fit the curve to predictions of two classes; see `smooth_curve`."""
     units, codes = RowUnits(predictions).ordered("the smooth curve"), predictions.clusters
     labels = units.in_order(predictions.labels).astype(np.float64)
 

@@ -7,12 +7,12 @@ import scipy
 
 import caltest as ct
 from caltest.measures.bins.reliability_bins import bins_of_cells, count_limits
-from caltest.measures.isotonic.confidence_band import band_limits_of_cells
 from caltest.measures.isotonic.corp import curve_of_units
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import parts_of_cells
 from caltest.measures.smooth.smooth_curve import curve_of_cells
 from caltest.plots import reliability_diagram
+from caltest.plots.seen import CellsEvent
 from caltest.sources import count_rows
 from caltest.units import CellUnits
 
@@ -75,12 +75,12 @@ def test_confidence_band_is_no_narrower_than_that_of_rows():
     """Points that are rounded to three digits are the groups of the rows; others are near."""
     p, y = rows(5000, points=False)
     on_digits = np.clip(np.round(p, 3), 0.001, 0.999)
-    x, low, high = band_limits_of_cells(count_rows(on_digits, y), 0.95)
+    x, low, high = CellsEvent(count_rows(on_digits, y)).band(0.95)
     expected = ct.measures.confidence_band_curve(on_digits, y, method="round")
     np.testing.assert_allclose(x, expected.x)
     np.testing.assert_allclose(low, expected.lower, atol=1e-9)
     np.testing.assert_allclose(high, expected.upper, atol=1e-9)
-    x, low, high = band_limits_of_cells(count_rows(p, y), 0.95)
+    x, low, high = CellsEvent(count_rows(p, y)).band(0.95)
     expected = ct.measures.confidence_band_curve(p, y, method="round")
     left, right = expected.at(x)
     assert np.abs(low - left).max() < 0.02
