@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property
 from itertools import pairwise
 
@@ -276,8 +276,9 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
         return present
     if present.dtype.kind != "O" or not present.size:
         return None
-    kinds = {type(item) for item in present.tolist()}
-    return present.astype(np.float64) if kinds <= {int, float} else None
+    kinds = {type(item) for item in present.tolist()} - {int, float, Decimal}
+    numeric = all(issubclass(kind, np.integer | np.floating) for kind in kinds)
+    return present.astype(np.float64) if numeric else None
 
 
 def _short_cuts(cuts: list[float], values: AnyArray) -> list[str]:

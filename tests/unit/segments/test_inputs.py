@@ -1,5 +1,7 @@
 """What segments are made of, and calls that are refused."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -211,3 +213,12 @@ def test_rare_values_are_put_together():
     assert kept.conditions == ("x = a", "x = b", "")
     assert kept.codes.tolist() == [0, 0, 0, 1, 1, 2]
     assert without_rare(column_of(list("aaa"), 3, "x", bins=5), 2) is None
+
+
+@pytest.mark.parametrize("kind", [Decimal, np.float64, np.int32])
+def test_numbers_of_any_kind_are_cut(kind):
+    """A database gives Decimal, and arithmetic in a column of objects numbers of NumPy."""
+    values = np.array([*map(kind, range(40)), None], dtype=object)
+    column = column_of(values, 41, "age", bins=4)
+    assert column.cuts == ("9", "19", "29")
+    assert column.conditions[-2:] == ("age > 29", "age missing")
