@@ -27,6 +27,7 @@ SEED = 0
 
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
 NO_QUESTION = ("n_resamples", "n_jobs")
+LONGEST = 100  # characters of an argument in the line that repeats an assertion
 
 
 class Arguments(CalibrationOptions, total=False):
@@ -355,5 +356,6 @@ def _in_words(arguments: Mapping[str, Any]) -> str:
     text = ""
     for key, value in arguments.items():
         plain = value.tolist() if isinstance(value, np.generic) else value
-        text += f", {key}={name_of(value) if isinstance(value, FunctionType) else shown(plain)}"
+        words = name_of(value) if isinstance(value, FunctionType) else " ".join(repr(plain).split())
+        text += f", {key}={words if len(words) <= LONGEST else key}"  # as model and data are named
     return text
