@@ -279,6 +279,9 @@ def check_within(
     if arguments.get("segments") is not None:
         rule = "segments must not be given for a tolerance"
         raise invalid(rule, shown(arguments["segments"]), "use by=, which tests each group")
+    if not arguments.get("equivalence", True):
+        remedy = "use assert_calibrated, which fails where the error is shown to be larger"
+        raise invalid("assert_within must not have equivalence=False", "False", remedy)
     asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **arguments}
     if "test" in arguments:
         found = test_calibration(model, data, y, **asked)

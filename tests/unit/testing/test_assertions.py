@@ -119,3 +119,9 @@ def test_every_group_must_be_within():
     assert (table.pvalues <= 0.01).all()
     with pytest.raises(AssertionError, match="is not shown to be below"):
         assert_within(ct.Predictions(probs, labels), tolerance=0.06, by=group)
+
+
+def test_claim_within_a_tolerance_cannot_be_turned_round():
+    """Without equivalence it would pass where nothing is shown."""
+    with pytest.raises(ct.InvalidInput, match=r"not have equivalence=False; .* assert_calibrated"):
+        assert_within(model(50), tolerance=0.1, equivalence=False)
