@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
@@ -230,13 +231,15 @@ class Unions:
 
 
 def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None = None) -> Column:
-    """Number the values of a column; numbers with more than `bins` values are cut at quantiles.
+    """Number the values of a column; more than `bins` numbers or times are cut at quantiles.
 
     They are cut into `parts`, by default `bins`. Missing values are a value of their own.
     """
     array = check_column(values, n, f"column {name!r}")
     lacks = missing_of(array)
     present = array[~lacks]
+    if present.dtype.kind == "O" and present.size and all(map(_is_time, present.tolist())):
+        present = present.astype("datetime64[us]")
     codes = np.empty(n, dtype=np.int64)
     cuts: list[str] = []
     numeric = numbers_of(present)
@@ -244,7 +247,10 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         ends = quantile_cuts(np.sort(numeric), None, parts or bins)
         ends = ends if ends.size else np.unique(numeric)[-2:-1]  # most have the largest value
         codes[~lacks] = np.searchsorted(ends, numeric, side="left")
-        cuts = _short_cuts(ends.tolist(), np.sort(numeric))
+        if present.dtype.kind == "M":
+            cuts = group_values(ends.astype("datetime64[us]"), name).tolist()
+        else:
+            cuts = _short_cuts(ends.tolist(), np.sort(numeric))
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
         conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]
     else:
@@ -270,10 +276,16 @@ def missing_of(array: AnyArray) -> Flags:
     return np.zeros(array.shape, dtype=bool)
 
 
+def _is_time(item: object) -> bool:
+    return isinstance(item, dt.date) and getattr(item, "tzinfo", None) is None
+
+
 def numbers_of(present: AnyArray) -> AnyArray | None:
     """Return the values as numbers that can be cut, or None where they are names."""
     if present.dtype.kind in "iuf":
         return present
+    if present.dtype.kind == "M":
+        return present.astype("datetime64[us]").astype(np.int64)
     if present.dtype.kind != "O" or not present.size:
         return None
     kinds = {type(item) for item in present.tolist()} - {int, float, Decimal}
