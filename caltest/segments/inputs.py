@@ -238,8 +238,9 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     array = check_column(values, n, f"column {name!r}")
     lacks = missing_of(array)
     present = array[~lacks]
-    if present.dtype.kind == "O" and present.size and all(map(_is_time, present.tolist())):
-        present = present.astype("datetime64[us]")
+    items = present.tolist() if present.dtype.kind == "O" else []
+    if items and all(isinstance(item, dt.date) for item in items):
+        present = np.array([*map(_on_the_clock, items)], dtype="datetime64[us]")
     codes = np.empty(n, dtype=np.int64)
     cuts: list[str] = []
     numeric = numbers_of(present)
@@ -276,8 +277,9 @@ def missing_of(array: AnyArray) -> Flags:
     return np.zeros(array.shape, dtype=bool)
 
 
-def _is_time(item: object) -> bool:
-    return isinstance(item, dt.date) and getattr(item, "tzinfo", None) is None
+def _on_the_clock(time: dt.date) -> dt.date:
+    """Return a time as the clock of its zone shows it, which has the time that conditions name."""
+    return time.replace(tzinfo=None) if isinstance(time, dt.datetime) else time
 
 
 def numbers_of(present: AnyArray) -> AnyArray | None:

@@ -234,9 +234,10 @@ DAYS = np.datetime64("2024-03-01") + np.arange(40)
         (DAYS, ("2024-03-10", "2024-03-20", "2024-03-30")),
         (pl.Series(DAYS.tolist()), ("2024-03-10", "2024-03-20", "2024-03-30")),
         (pd.Series(DAYS.tolist()), ("2024-03-10", "2024-03-20", "2024-03-30")),
+        (pd.Series(DAYS).dt.tz_localize("Europe/Rome"), ("2024-03-10", "2024-03-20", "2024-03-30")),
         (DAYS + np.timedelta64(90, "m"), tuple(f"2024-03-{day} 01:30:00" for day in (10, 20, 30))),
     ],
-    ids=["days", "polars", "objects", "minutes"],
+    ids=["days", "polars", "objects", "zone", "minutes"],
 )
 def test_times_are_cut_as_numbers_are(times, cuts):
     """Of which each has few rows, so that no value is a segment; missing ones are a value."""
