@@ -256,6 +256,11 @@ class PredictionDistribution:
 
     def truth_of(self, **stated: object) -> LabelDistribution:
         """Return what is stated, for predictions of these classes."""
+        own = self.template.classes.tolist()
+        known = np.asarray(getattr(stated.get("truth"), "classes_", own)).tolist()
+        if known != own and {*known} == {*own}:
+            rule = f"predictions must have the classes of truth, {checks.listing(known)}, in order"
+            raise invalid(rule, checks.listing(own), "name the columns by probs= in that order")
         return truth_of_classes(self.m, **stated)
 
     @property
