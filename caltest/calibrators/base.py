@@ -258,6 +258,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         """
         check_is_fitted(self)
         held_out = X is not None
+        checks.check_unused("without X", y=None if held_out else y)
         data = self._read_held_out(X, y) if held_out else getattr(self, "_calibration_set", None)
         options = {"n_resamples": n_resamples, "rng": checks.check_seed(rng), "n_jobs": n_jobs}
         return summary_of(self, data, held_out=held_out, **options)
@@ -520,15 +521,28 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
             warnings.warn(text, DegenerateDataWarning, stacklevel=4)
 
     def _read_inputs(self, X: object, *, reset: bool) -> Inputs:
+        known = isinstance(X, Predictions)
         if isinstance(X, Predictions):
             checks.check_unused("where X is a Predictions", from_logits=self.from_logits or None)
+            self._check_classes(X.classes, reset=reset)
             X = X.probs
         from_logits = checks.check_flag(self.from_logits, "from_logits")
+        if reset or not known:  # Predictions have names of classes, and columns none
+            _check_feature_names(self, X, reset=reset)
         values = self._read_values(X, reset=reset, from_logits=from_logits)
         return Inputs(values, from_logits=from_logits)
 
+    def _check_classes(self, found: AnyArray, *, reset: bool) -> None:
+        """Check that the classes of Predictions are those asked for, and in the order of a fit."""
+        if reset and self.classes is None:
+            return
+        named = checks.check_classes(self.classes, len(found)) if reset else self.classes_
+        wanted, own = named.tolist(), found.tolist()
+        if own != wanted and (reset or {*own} == {*wanted}):
+            rule = f"the classes of X must be {checks.listing(wanted)}, in this order"
+            raise invalid(rule, checks.listing(own), "reorder its columns, or leave classes= out")
+
     def _read_values(self, X: object, *, reset: bool, from_logits: bool) -> Floats:
-        _check_feature_names(self, X, reset=reset)
         name = "logits" if from_logits else "probs"
         array = checks.as_array(X, name)
         if not reset:

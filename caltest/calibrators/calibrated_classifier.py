@@ -314,11 +314,19 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
         values = checks.check_logits(values, name=method)
     column = {name: k for k, name in enumerate(classes.tolist())}
     own = [column[name] for name in estimator.classes_.tolist()]
-    if values.ndim != 2 or values.shape[1] != len(own):
+    # Of three classes there are as many pairs.
+    pairs = len(own) == 3 and from_logits and _compares_pairs(estimator)
+    if values.ndim != 2 or values.shape[1] != len(own) or pairs:
         rule = f"{method} of the estimator must give one column per class"
-        got = f"shape {values.shape} for {len(own)} classes"
+        got = "one per pair" if pairs else f"shape {values.shape} for {len(own)} classes"
         raise invalid(rule, got, "pass decision_function_shape='ovr' to an SVC")
     scores = np.full((len(values), len(classes)), -np.inf if from_logits else 0.0)
     scores[:, own] = values
     check = checks.check_logits if from_logits else partial(checks.check_probs, classes=classes)
     return Inputs(check(scores), from_logits=from_logits)
+
+
+def _compares_pairs(estimator: Any) -> bool:
+    """Tell whether it is an SVC, or ends in one, that scores pairs of classes."""
+    last = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
+    return getattr(last, "decision_function_shape", "") == "ovo"

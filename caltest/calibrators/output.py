@@ -265,7 +265,7 @@ def _before_and_after(
     given = Predictions(data.inputs.probs, data.codes, sample_weight=weight, classes=classes)
     pair = [given, given.with_predicted(calibrator.calibrate(data.inputs))]
     losses = [number(float(log_loss(p, eps=SMALLEST_PROBABILITY))) for p in pair]
-    errors = [number(float(ece(p, lens="confidence"))) for p in pair]
+    errors = [number(round(float(ece(p, lens="confidence")), 12)) for p in pair]
     tested = pair if held_out else pair[:1]
     tests = [cast("HTest", test_calibration(None, p, **options)) for p in tested]
     first = tests[0]

@@ -28,6 +28,8 @@ from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
+# What a correction is where there are p-values alone, see `adjusted_pvalues`.
+OF_PVALUES: Mapping[str | None, str | None] = {"none": None, "joint": "holm"}
 ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
 Maps = Mapping[str, AnyCalibrator]
 
@@ -90,7 +92,7 @@ def make_calibration_tests(
     return CalibrationTests(
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=checks.check_jobs(n_jobs),
-        correction=None if correction == "none" else correction,
+        correction=OF_PVALUES.get(correction, correction),
         level=None if level is None else checks.check_level(level),
         asked={"test": tests, "lens": tuple(lenses), "null": null, **options},
     )

@@ -97,9 +97,9 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
             takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
             also = f", or name a test that takes it, such as {takes!r}" if takes else ""
-            near = did_you_mean(name, [*known, *Reading.__annotations__, *ARGUMENTS])
-            if near and name not in Reading.__annotations__:
-                remedy = near
+            others = *Reading.__annotations__, *ARGUMENTS  # which this caller does not take
+            near = did_you_mean(name, [*known, *others])
+            remedy = "leave it out" if name in others else near or remedy
             named = ", ".join(tests) or "none is"
             rule = f"options must be taken by a test named by its key ({named})"
             raise invalid(rule, repr(name), remedy + also)

@@ -8,6 +8,7 @@ import numpy as np
 from evidently.core.metric_types import SingleValue, SingleValueCalculation, SingleValueMetric
 
 from caltest import metrics
+from caltest.checks import label_values
 from caltest.errors import invalid
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
@@ -93,6 +94,10 @@ def predictions_of(dataset: Any, classification: str) -> Predictions:
         raise invalid(rule, repr(classification), "pass them in DataDefinition(classification=...)")
     frame = dataset.as_dataframe()
     if isinstance(columns, str):  # of two classes the one that is positive
-        codes = np.asarray(np.asarray(frame[named.target]) == named.pos_label, dtype=int)
-        return Predictions(np.asarray(frame[columns], dtype=float), codes)
+        labels = label_values(frame[named.target], named.target)
+        happened = np.asarray(labels == named.pos_label, dtype=int)
+        if np.unique(labels).size > 1 and np.ptp(happened) == 0:
+            rule = f"pos_label must be one of the labels in {named.target!r}"
+            raise invalid(rule, repr(named.pos_label), "name it in BinaryClassification(...)")
+        return Predictions(np.asarray(frame[columns], dtype=float), happened)
     return Predictions.from_frame(frame, label=named.target, probs=columns)

@@ -417,16 +417,19 @@ def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
         share = np.exp(own - np.logaddexp.reduce(own))
         temperature = 1.0 / float(np.exp(share @ np.log(SLOPES)))
         side = "too sure" if temperature > 1 else "not sure enough"
-        return f"{side}: temperature {temperature:.2f} fixes it"
+        return f"{side}: temperature {temperature:.2f} is nearer to the outcomes"
     if part == "class-frequencies":
         best = int(np.argmax(own))
         name, offset = classes[int(bets.game.offset_class[best])], float(bets.game.offset[best])
         word, factor = "rarely" if offset > 0 else "often", f"{math.exp(offset):.2g}"
-        return f"class {name} predicted too {word}: its odds times {factor} correct it"
+        return (
+            f"class {name} predicted too {word}: its odds times {factor} are nearer to the outcomes"
+        )
     if part == "recalibration":
         slope, *offsets = map(float, stream.state["theta"])
         mean = sum(offsets) / len(offsets)
         k = max(range(len(offsets)), key=lambda j: (round(abs(offsets[j] - mean), 12), j))
         shift = offsets[k] - (offsets[0] if len(offsets) == 2 else mean)
-        return f"slope {slope:.2f} and {shift:+.2f} on the log odds of {classes[k]} correct it"
+        moved = f"slope {slope:.2f} and {shift:+.2f} on the log odds of {classes[k]}"
+        return f"{moved} are nearer to the outcomes"
     return SHAPES[part]

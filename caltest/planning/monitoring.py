@@ -104,7 +104,9 @@ def plan_monitoring(
     drifts = [
         distribution.truth_of(**{name: value})
         for name, values in (named or distribution.drifts).items()
-        for value in np.atleast_1d(checks.as_numbers(values, name)).tolist()
+        for value in checks.check_not_empty(
+            np.atleast_1d(checks.as_numbers(values, name)).tolist(), name
+        )
     ]
     for place, truth in enumerate(drifts):
         each = (np.random.default_rng([seed, place, stream]) for stream in range(streams))

@@ -224,7 +224,7 @@ def sample_size_for_precision(
     names = OF_FORECASTS if forecasts else tuple(OF_RISKS)
     usual: Any = sample_size_for_precision.__kwdefaults__
     others = {k: v for k, v in asked.items() if k not in names and v != usual[k]}
-    checks.check_unused(f"of {'forecasts' if forecasts else 'predictions of classes'}", **others)
+    checks.check_unused(f"on {'forecasts' if forecasts else 'predictions of classes'}", **others)
     widths = {k: checks.check_positive(asked[k], k) for k in names if asked[k] is not None}
     if widths.get("coverage_width", 0.0) > 1:
         got = f"{widths['coverage_width']:g}"
@@ -325,7 +325,7 @@ def _recalibration(risks: Risks, *, slope: bool) -> Found:
         remedy = "it needs predictions of several values, and events and non-events"
         raise NotApplicable(reason, remedy) from error
     name = "calibration slope" if slope else "calibration in the large"
-    return name, beta[-1], covariance[-1, -1]
+    return name, round(beta[-1], 9) + 0.0, covariance[-1, -1]
 
 
 def _row(found: Found, width: float, z: float) -> PrecisionRow:

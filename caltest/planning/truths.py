@@ -129,7 +129,7 @@ def truth_of_classes(
         If `ratio` is stated for several classes.
     """
     of_forecasts = {name: stated.pop(name, None) for name in ("spread", "shift")}
-    checks.check_unused("of predictions of classes", **of_forecasts)
+    checks.check_unused("on predictions of classes", **of_forecasts)
     if slope is not None or intercept is not None:
         stated["slope and intercept"] = slope, intercept
     named = [name for name in FAMILIES if stated.get(name) is not None]
@@ -146,7 +146,7 @@ def truth_of_forecasts(
     *, truth: object = None, spread: object = None, shift: object = None, **of_classes: object
 ) -> LabelDistribution:
     """Return what is stated of forecasts of numbers, as `power` takes it, by default nothing."""
-    checks.check_unused("of forecasts, which take spread= and shift=", **of_classes)
+    checks.check_unused("on forecasts, which take spread= and shift=", **of_classes)
     if truth is None:
         return truth_of_errors(spread, shift)
     checks.check_unused("where truth is given", spread=spread, shift=shift)
@@ -256,6 +256,11 @@ class PredictionDistribution:
 
     def truth_of(self, **stated: object) -> LabelDistribution:
         """Return what is stated, for predictions of these classes."""
+        own = self.template.classes.tolist()
+        known = np.asarray(getattr(stated.get("truth"), "classes_", own)).tolist()
+        if known != own and {*known} == {*own}:
+            rule = f"predictions must have the classes of truth, {checks.listing(known)}, in order"
+            raise invalid(rule, checks.listing(own), "name the columns by probs= in that order")
         return truth_of_classes(self.m, **stated)
 
     @property

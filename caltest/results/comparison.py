@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -435,7 +436,8 @@ class ModelComparison(Comparison):
             differences = [row.difference for row in rows]
             columns[self.score] = cells_of(row.scores.get(self.score) for row in rows)
             for name in ("difference", "low", "high"):
-                columns[name] = cells_of(getattr(one, name, None) for one in differences)
+                values = (getattr(one, name, None) for one in differences)  # nan of two infinite
+                columns[name] = cells_of(None if v is None or math.isnan(v) else v for v in values)
             columns |= {name: _coded(own) for name, own in pvalues.items()}
             facts += self._facts(list(pvalues)[1:])
             closing = (*_verdicts(pvalues, self.level), *closing)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property
 from itertools import pairwise
 
@@ -230,13 +231,16 @@ class Unions:
 
 
 def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None = None) -> Column:
-    """Number the values of a column; numbers with more than `bins` values are cut at quantiles.
+    """Number the values of a column; more than `bins` numbers or times are cut at quantiles.
 
     They are cut into `parts`, by default `bins`. Missing values are a value of their own.
     """
     array = check_column(values, n, f"column {name!r}")
     lacks = missing_of(array)
     present = array[~lacks]
+    items = present.tolist() if present.dtype.kind == "O" else []
+    if items and all(isinstance(item, dt.date) for item in items):
+        present = np.array([*map(_on_the_clock, items)], dtype="datetime64[us]")
     codes = np.empty(n, dtype=np.int64)
     cuts: list[str] = []
     numeric = numbers_of(present)
@@ -244,7 +248,10 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         ends = quantile_cuts(np.sort(numeric), None, parts or bins)
         ends = ends if ends.size else np.unique(numeric)[-2:-1]  # most have the largest value
         codes[~lacks] = np.searchsorted(ends, numeric, side="left")
-        cuts = _short_cuts(ends.tolist(), np.sort(numeric))
+        if present.dtype.kind == "M":
+            cuts = group_values(ends.astype("datetime64[us]"), name).tolist()
+        else:
+            cuts = _short_cuts(ends.tolist(), np.sort(numeric))
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
         conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]
     else:
@@ -270,14 +277,22 @@ def missing_of(array: AnyArray) -> Flags:
     return np.zeros(array.shape, dtype=bool)
 
 
+def _on_the_clock(time: dt.date) -> dt.date:
+    """Return a time as the clock of its zone shows it, which has the time that conditions name."""
+    return time.replace(tzinfo=None) if isinstance(time, dt.datetime) else time
+
+
 def numbers_of(present: AnyArray) -> AnyArray | None:
     """Return the values as numbers that can be cut, or None where they are names."""
     if present.dtype.kind in "iuf":
         return present
+    if present.dtype.kind == "M":
+        return present.astype("datetime64[us]").astype(np.int64)
     if present.dtype.kind != "O" or not present.size:
         return None
-    kinds = {type(item) for item in present.tolist()}
-    return present.astype(np.float64) if kinds <= {int, float} else None
+    kinds = {type(item) for item in present.tolist()} - {int, float, Decimal}
+    numeric = all(issubclass(kind, np.integer | np.floating) for kind in kinds)
+    return present.astype(np.float64) if numeric else None
 
 
 def _short_cuts(cuts: list[float], values: AnyArray) -> list[str]:

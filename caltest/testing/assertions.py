@@ -27,6 +27,7 @@ SEED = 0
 
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
 NO_QUESTION = ("n_resamples", "n_jobs")
+LONGEST = 100  # characters of an argument in the line that repeats an assertion
 
 
 class Arguments(CalibrationOptions, total=False):
@@ -278,6 +279,9 @@ def check_within(
     if arguments.get("segments") is not None:
         rule = "segments must not be given for a tolerance"
         raise invalid(rule, shown(arguments["segments"]), "use by=, which tests each group")
+    if not arguments.get("equivalence", True):
+        remedy = "use assert_calibrated, which fails where the error is shown to be larger"
+        raise invalid("assert_within must not have equivalence=False", "False", remedy)
     asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **arguments}
     if "test" in arguments:
         found = test_calibration(model, data, y, **asked)
@@ -355,5 +359,6 @@ def _in_words(arguments: Mapping[str, Any]) -> str:
     text = ""
     for key, value in arguments.items():
         plain = value.tolist() if isinstance(value, np.generic) else value
-        text += f", {key}={name_of(value) if isinstance(value, FunctionType) else shown(plain)}"
+        words = name_of(value) if isinstance(value, FunctionType) else " ".join(repr(plain).split())
+        text += f", {key}={words if len(words) <= LONGEST else key}"  # as model and data are named
     return text

@@ -33,6 +33,7 @@ PROPERTIES = ("pvalue", "level", "seed")
 REJECTED = pytest.StashKey[dict[str, dict[str, int]]]()  # test, question: seed
 SESSION_LEVEL = pytest.StashKey[float]()
 RECORDS = pytest.StashKey[list[Any]]()
+REPORTED = pytest.StashKey[int | None]()  # records on reports so far; None before the first
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,6 +100,7 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
     item = request.node
     records = item.stash.setdefault(RECORDS, [])
     records.clear()  # of an attempt before
+    item.stash[REPORTED] = None
     rejected = item.config.stash[REJECTED].setdefault(item.nodeid, {})
 
     def keep(record: Record) -> None:
@@ -139,12 +141,22 @@ def pytest_runtest_makereport(
     """Put the records of a test on its report, which takes them to the process that decides."""
     report = yield
     records = item.stash.get(RECORDS, None)
-    if records and call.when == "call":
+    if records is None:
+        return report
+    first = item.stash[REPORTED]
+    if call.when == "call":
+        item.stash[REPORTED] = len(records)
+    if call.when == "call" and records:
         expected = hasattr(report, "wasxfail") or str(report.longrepr).startswith(STRICT)
         report.__dict__ |= {
             "calibration": [{**asdict(record), "expected": expected} for record in records],
-            "calibration_held": call.excinfo is None and any(one.rejected for one in records),
+            "calibration_held": (expected or not report.failed)
+            and any(one.rejected for one in records),
+            "calibration_first": first,
         }
+    if call.when == "teardown" and first is not None and len(records) > first:
+        report.outcome = "failed"
+        report.longrepr = "calibration must be asserted before the teardown, to be decided"
     return report
 
 
@@ -160,7 +172,7 @@ class Decisions:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.records: dict[str, list[Record]] = {}
-        self.held: dict[tuple[str, object], list[pytest.TestReport]] = {}
+        self.held: dict[tuple[str, object], list[tuple[pytest.TestReport, slice]]] = {}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(
@@ -168,6 +180,7 @@ class Decisions:
     ) -> Generator[None, object, object]:
         """Collect the records, and hold back the reports of a test that is not decided yet."""
         calibration = report.__dict__.pop("calibration", None)
+        own = slice(report.__dict__.pop("calibration_first", None), len(calibration or ()))
         if calibration is not None:
             from caltest.testing.family import Record
 
@@ -175,7 +188,9 @@ class Decisions:
             self.records[report.nodeid] = [Record(**values) for values in calibration]
         key = (report.nodeid, getattr(report, "worker_id", None))
         if report.__dict__.pop("calibration_held", False) or key in self.held:
-            self.held.setdefault(key, []).append(copy.copy(report))
+            # Of a subtest, which has a context, those that it made; of a test all.
+            own = own if hasattr(report, "context") else slice(None)
+            self.held.setdefault(key, []).append((copy.copy(report), own))
             # What everybody passes over: the report of a setup without an error.
             report.when, report.outcome, report.duration = "setup", "passed", 0.0
             report.longrepr, report.sections, report.user_properties = None, [], []
@@ -197,9 +212,9 @@ class Decisions:
         decide(record for records in self.records.values() for record in records)
         held, self.held = self.held, {}
         for (nodeid, _worker), reports in held.items():
-            for report in reports:
+            for report, own in reports:
                 if report.when == "call":
-                    _outcome(report, self.records[nodeid])
+                    _outcome(report, self.records[nodeid][own])
                     # One process: the terminal names the file before the dots.
                     if not hasattr(report, "node"):
                         place = {"nodeid": report.nodeid, "location": report.location}
@@ -247,7 +262,11 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
     rejected = [record for record in records if record.rejected]
     if not rejected:
         return
-    strict = report.outcome == "failed"  # of a test that was expected to fail, and must
+    strict = str(report.longrepr).startswith(
+        STRICT
+    )  # of a test that was expected to fail, and must
+    if report.outcome == "failed" and not strict:  # for another reason, after a subtest
+        return
     if strict or hasattr(report, "wasxfail"):
         report.wasxfail = getattr(report, "wasxfail", str(report.longrepr).removeprefix(STRICT))
         report.outcome, report.longrepr = "skipped", None

@@ -199,3 +199,21 @@ def test_json_too_deep_or_long_raises_an_error_of_caltest(text):
     """The parser's own limits are no traceback."""
     with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass the text of to_json"):
         Calibrator.from_json(text)
+
+
+def test_predictions_have_the_classes_of_the_map():
+    """In the order of the fit, or those that the map was told; no other order is taken for it."""
+    names, rng = ["cat", "dog", "ant"], np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 60)
+    labels = np.array(names)[(probs.cumsum(axis=1) < rng.random((60, 1))).sum(axis=1)]
+    known, table = Predictions(probs, labels, classes=names), pd.DataFrame(probs, columns=names)
+    fitted = VectorScaling().fit(table, labels)
+    np.testing.assert_array_equal(fitted.predict_proba(known), fitted.predict_proba(table))
+    other = Predictions(probs[:, ::-1], labels, classes=names[::-1])
+    with pytest.raises(InvalidInput, match="'cat', 'dog', 'ant', in this order; got 'ant', 'dog'"):
+        fitted.predict_proba(other)
+    with pytest.raises(InvalidInput, match="classes of X must be 'a', 'b', 'c', in this order"):
+        Identity(classes=["a", "b", "c"]).fit(known)
+    assert Identity(classes=names).fit(known).classes_.tolist() == names
+    with pytest.raises(InvalidInput, match="y has no effect without X"):
+        fitted.summary(y=labels)

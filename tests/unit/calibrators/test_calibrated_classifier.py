@@ -9,7 +9,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -252,3 +252,11 @@ def test_two_members_of_a_class_are_enough():
     y = np.arange(len(X)) < 2
     fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(X, y)
     assert len(fitted.estimators_) == 3
+
+
+@pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["alone", "pipeline"])
+def test_three_pairs_are_no_three_classes(steps):
+    """As many columns, of which none is the score of a class."""
+    estimator = make_pipeline(*steps, SVC(decision_function_shape="ovo"))
+    with pytest.raises(InvalidInput, match="one column per class; got one per pair; pass decision"):
+        CalibratedClassifier(estimator).fit(*load_iris(return_X_y=True))

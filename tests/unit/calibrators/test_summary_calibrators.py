@@ -1,5 +1,7 @@
 """What the summary of a calibrator says."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from caltest import SuspectInputWarning, datasets
 from caltest.calibrators import (
     BetaCalibrator,
     DirichletCalibrator,
+    HistogramBinning,
     Identity,
     MatrixScaling,
     OneVsRest,
@@ -91,3 +94,11 @@ def test_parameter_without_a_neutral_value_is_not_tested(calibrator, name):
     row = row_of(name, calibrator.fit(DATA.probs, DATA.labels))
     assert "z" not in row
     assert float(row["[0.025"]) < float(row["coef"]) < float(row["0.975]"])
+
+
+def test_error_of_a_map_to_the_shares_of_its_rows_is_zero():
+    """Not what the rounding of its sums leaves."""
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    text = str(HistogramBinning().fit(p, rng.random(300) < p**2).summary(n_resamples=19, rng=1))
+    assert re.search(r"ECE \(confidence\): .* before, 0 after\n", text)

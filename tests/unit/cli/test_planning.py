@@ -185,7 +185,7 @@ def test_studies_of_forecasts_are_those_of_python(caltest, tmp_path):
     assert coverage.out.splitlines()[1].startswith("coverage of 90 % intervals,0.829")
     assert coverage.out.count("\n") == 2
     wrong = caltest("precision", *columns, "--ratio-width", "0.3")
-    assert wrong.err.startswith("caltest: --ratio-width has no effect of forecasts")
+    assert wrong.err.startswith("caltest: --ratio-width has no effect on forecasts")
     for columns, message in (
         (("--members", "m"), "--label must be one of 'mu', 'sd'; got None"),
         (("--mean", "m", "--scale", "sd"), "--mean must be one of 'mu', 'sd'; got 'm'"),

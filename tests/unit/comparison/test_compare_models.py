@@ -301,3 +301,17 @@ def test_interval_knows_of_events_that_few_rows_lack():
     assert row.difference == pytest.approx(-0.01, abs=0.001)
     # The log loss of an event is log 2 more, and 1 - .025^(1/50) = 7.1 % of the rows may have one.
     assert row.high == pytest.approx(0.071 * np.log(2.0) - 0.01, abs=0.01)
+
+
+def test_print_names_the_adjustment_that_was_made():
+    """There is no joint distribution of differences: "joint" is Holm's method."""
+    joint = compare(correction="joint")
+    assert joint.pairs == compare().pairs
+    assert "adjusted:  Holm, 3 differences" in str(joint)
+
+
+def test_difference_of_two_infinite_scores_is_left_blank():
+    """It is no number, and is not shown as one."""
+    wrong = BINARY.probs.copy()
+    wrong[0] = np.eye(2)[1 - Y[0]]
+    assert "nan" not in str(compare({"a": wrong, "b": wrong, "c": BINARY}, reference="a"))

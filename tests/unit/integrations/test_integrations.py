@@ -180,3 +180,19 @@ def test_evidently_says_what_the_definition_lacks():
     report = evidently.Report([ct.integrations.evidently_metric()])
     with pytest.raises(InvalidInput, match="classification with prediction_probas"):
         report.run(given, None).dict()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(["no", "yes"], "pos_label must be one of the labels in 'y'; got 1"), ([1, None], "missing")],
+)
+def test_evidently_takes_no_label_for_another(labels, message):
+    """One that is missing, or all where the positive one is not named, is no non-event."""
+    evidently = pytest.importorskip("evidently")
+    frame = pd.DataFrame({"y": labels, "score": [0.2, 0.7]})
+    kind = evidently.BinaryClassification(target="y", prediction_probas="score", pos_label=1)
+    given = evidently.Dataset.from_pandas(
+        frame, data_definition=evidently.DataDefinition(classification=[kind])
+    )
+    with pytest.raises(InvalidInput, match=message):
+        evidently.Report([ct.integrations.evidently_metric()]).run(given, None).dict()

@@ -494,8 +494,10 @@ def test_words_of_the_findings():
     """Direction and size of what the bets have won with."""
     watch = ct.monitor().update(*rows(3000, 3, exponent=0.5, offset=1.0, seed=4))
     text = str(watch.verdict())
+    # Three maps of which none need be the right one: each is nearer, and none fixes it.
     assert "too sure: temperature" in text
     assert "class 2 predicted too rarely" in text
+    assert " ".join(text.split()).count("nearer to the outcomes (") == 3
     assert watch.findings()[0][1] == max(found[1] for found in watch.findings())
 
 

@@ -82,7 +82,7 @@ def test_moved_numbers_stay_inside():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": 2.0}, "temperature has no effect of forecasts"),
+        ({"temperature": 2.0}, "temperature has no effect on forecasts"),
         ({"spread": -1.0}, "spread must be"),
         ({"spread": 2.0, "truth": np.add}, "where truth is given"),
         ({"truth": 3}, "truth must be a function of normal numbers"),
@@ -98,7 +98,7 @@ def test_what_is_no_truth_of_forecasts_is_refused(options, message):
 
 
 def test_errors_of_forecasts_are_none_of_classes():
-    with pytest.raises(ct.InvalidInput, match="shift has no effect of predictions of classes"):
+    with pytest.raises(ct.InvalidInput, match="shift has no effect on predictions of classes"):
         ct.power(stats.beta(2, 5), n=20, shift=0.1)
 
 

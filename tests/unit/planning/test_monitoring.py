@@ -93,6 +93,7 @@ def test_plan_goes_through_json():
         ({"rows_per_day": 10, "false_alarms_per_year": 1e9}, "budget of false alarms"),
         ({"rows_per_day": 10, "temperature": 0}, "temperature"),
         ({"rows_per_day": 10, "slope": ["a"]}, "slope"),
+        ({"rows_per_day": 10, "slope": []}, "slope must name at least one"),
         ({"rows_per_day": 10, "truth": np.sqrt}, "truth has no effect on drifts"),
         ({"rows_per_day": 10, "n_streams": 1}, "n_streams"),
     ],

@@ -168,9 +168,9 @@ def test_quantiles_have_a_coverage_alone():
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (GAUSSIAN, {"ratio_width": 0.3}, "ratio_width has no effect of forecasts; got 0.3"),
-        (PROBS, {"bias_width": 0.3}, "bias_width has no effect of predictions of classes"),
-        (GAUSSIAN, {"temperature": 2}, "temperature has no effect of forecasts"),
+        (GAUSSIAN, {"ratio_width": 0.3}, "ratio_width has no effect on forecasts; got 0.3"),
+        (PROBS, {"bias_width": 0.3}, "bias_width has no effect on predictions of classes"),
+        (GAUSSIAN, {"temperature": 2}, "temperature has no effect on forecasts"),
         (GAUSSIAN, {"spread_width": -1}, "spread_width must be a positive number"),
     ],
 )
@@ -187,3 +187,9 @@ def test_widths_may_be_of_any_size(name):
     assert wide.n <= 1
     with pytest.raises(InvalidInput, match="widths must be those of a finite sample"):
         ct.sample_size_for_precision(PROBS, **(others | {name: 5e-324}))
+
+
+def test_calibration_in_the_large_of_calibrated_risks_is_zero():
+    """What rounding leaves of a value that is 0 is not shown."""
+    row = ct.sample_size_for_precision(np.arange(1, 500) / 700, intercept_width=0.4).rows[2]
+    assert (row.measure, str(row.value)) == ("calibration in the large", "0.0")

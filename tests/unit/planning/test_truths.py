@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from caltest import InvalidInput, NotApplicable, Predictions
+from caltest.calibrators import Identity
 from caltest.planning.truths import as_distribution, truth_of_classes
 from caltest.predictions import ModelData
 
@@ -193,3 +194,14 @@ def test_distribution_without_parameters_needs_none():
 def test_faulty_distribution_is_refused(model, data, message):
     with pytest.raises(InvalidInput, match=message):
         of(model, data)
+
+
+def test_map_that_is_true_has_the_classes_in_its_own_order():
+    """Columns in another order would be recalibrated as those of other classes."""
+    labels = np.array(["a", "b", "c"])
+    truth = Identity().fit(np.eye(3), labels)
+    given = of(Predictions(P3, labels))
+    assert given.truth_of(truth=truth).of(P3).shape == (3, 3)
+    turned = of(Predictions(P3, labels, classes=labels[::-1]))
+    with pytest.raises(InvalidInput, match="the classes of truth, 'a', 'b', 'c', in order; got 'c"):
+        turned.truth_of(truth=truth)

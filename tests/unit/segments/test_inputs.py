@@ -1,5 +1,8 @@
 """What segments are made of, and calls that are refused."""
 
+import datetime as dt
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -211,3 +214,35 @@ def test_rare_values_are_put_together():
     assert kept.conditions == ("x = a", "x = b", "")
     assert kept.codes.tolist() == [0, 0, 0, 1, 1, 2]
     assert without_rare(column_of(list("aaa"), 3, "x", bins=5), 2) is None
+
+
+@pytest.mark.parametrize("kind", [Decimal, np.float64, np.int32])
+def test_numbers_of_any_kind_are_cut(kind):
+    """A database gives Decimal, and arithmetic in a column of objects numbers of NumPy."""
+    values = np.array([*map(kind, range(40)), None], dtype=object)
+    column = column_of(values, 41, "age", bins=4)
+    assert column.cuts == ("9", "19", "29")
+    assert column.conditions[-2:] == ("age > 29", "age missing")
+
+
+DAYS = np.datetime64("2024-03-01") + np.arange(40)
+
+
+@pytest.mark.parametrize(
+    ("times", "cuts"),
+    [
+        (DAYS, ("2024-03-10", "2024-03-20", "2024-03-30")),
+        (pl.Series(DAYS.tolist()), ("2024-03-10", "2024-03-20", "2024-03-30")),
+        (pd.Series(DAYS.tolist()), ("2024-03-10", "2024-03-20", "2024-03-30")),
+        (pd.Series(DAYS).dt.tz_localize("Europe/Rome"), ("2024-03-10", "2024-03-20", "2024-03-30")),
+        (DAYS + np.timedelta64(90, "m"), tuple(f"2024-03-{day} 01:30:00" for day in (10, 20, 30))),
+    ],
+    ids=["days", "polars", "objects", "zone", "minutes"],
+)
+def test_times_are_cut_as_numbers_are(times, cuts):
+    """Of which each has few rows, so that no value is a segment; missing ones are a value."""
+    column = column_of(times, 40, "when", bins=4)
+    assert column.cuts == cuts
+    assert column.conditions[1] == f"when in ({cuts[0]}, {cuts[1]}]"
+    assert np.bincount(column.codes).tolist() == [10, 10, 10, 10]
+    assert column_of([dt.date(2024, 1, 1), None], 2, "when", 4).conditions[1] == "when missing"

@@ -37,14 +37,15 @@ def test_failure_is_the_verdict():
     assert told.endswith("repeat: ct.testing.assert_calibrated(model, data, level=0.01, rng=7)")
 
 
-def test_line_repeats_the_failure():
-    """It is Python, and gives the same p-value."""
+@pytest.mark.parametrize("asked", [{"test": "ks"}, {"test": "ks", "by": np.arange(300) % 2}])
+def test_line_repeats_the_failure(asked):
+    """It is Python, and gives the same p-value; an array stands there by its name."""
     data = model(300, slope=3)
     with pytest.raises(AssertionError) as first:
-        assert_calibrated(data, test="ks", rng=5)
+        assert_calibrated(data, rng=5, **asked)
     line = str(first.value).rpartition("repeat: ")[2]
     with pytest.raises(AssertionError) as second:
-        eval(line, {"ct": ct, "model": data, "data": None})  # noqa: S307, our own line
+        eval(line, {"ct": ct, "model": data, "data": None, **asked})  # noqa: S307, our own line
     assert str(second.value) == str(first.value)
 
 
@@ -118,3 +119,9 @@ def test_every_group_must_be_within():
     assert (table.pvalues <= 0.01).all()
     with pytest.raises(AssertionError, match="is not shown to be below"):
         assert_within(ct.Predictions(probs, labels), tolerance=0.06, by=group)
+
+
+def test_claim_within_a_tolerance_cannot_be_turned_round():
+    """Without equivalence it would pass where nothing is shown."""
+    with pytest.raises(ct.InvalidInput, match=r"not have equivalence=False; .* assert_calibrated"):
+        assert_within(model(50), tolerance=0.1, equivalence=False)

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -260,3 +262,24 @@ def test_wrong_model_is_found(cls, shown):
     with pytest.raises(AssertionError) as raised:
         check_model(fitted(cls), *IRIS)
     assert shown.split("(")[0] in raised.value.__notes__[0]
+
+
+class Even:
+    """Predicts nothing, and may change a cell."""
+
+    def __init__(self, changed):
+        self.changed = changed
+
+    def predict_proba(self, X):
+        if self.changed:
+            (X.iloc if isinstance(X, pd.DataFrame) else X)[0, 0] = 7.0
+        return np.full((X.shape[0], 2), 0.5)
+
+
+@pytest.mark.parametrize("of", [np.array, sparse.csr_matrix, pd.DataFrame])
+def test_missing_values_and_sparse_rows_are_compared(of):
+    """A missing value is none that was changed."""
+    X = of([[1.0, 0.0], [2.0, 3.0], [4.0, np.nan if of is not sparse.csr_matrix else 2.0]])
+    check_model(Even(changed=False), X, [0, 1, 1], examples=3)
+    with pytest.raises(AssertionError, match="predict_proba changed X"):
+        check_model(Even(changed=True), X, [0, 1, 1], examples=3)

@@ -541,3 +541,47 @@ def test_sessions_at_once_forget_nothing(pytester):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(end, range(4)))
     assert read(plugin.CACHE, {}) == {f"test_{k}": {"q": k} for k in range(4)}
+
+
+SUBTESTS = """
+def test_parts(calibration, subtests):
+    with subtests.test("far off"):
+        calibration.assert_calibrated(BAD)
+    with subtests.test("good"):
+        calibration.assert_calibrated(GOOD, test="brier")
+    with subtests.test("wrong"):
+        assert 1 + 1 == 3
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["one process", "xdist"])
+def test_subtests_have_outcomes_of_their_own(session, options):
+    """One that passes stays so after one that is rejected, and one that fails fails by itself."""
+    pytest.importorskip("_pytest.subtests")
+    result = session(SUBTESTS, *options)
+    result.stdout.fnmatch_lines_random(["SUBFAILED[[]far off]*Not cal*", "SUBFAILED*wrong*assert*"])
+    result.stdout.no_fnmatch_line("SUBFAILED*good*")
+    result.stdout.no_fnmatch_line("*xfailed*")
+
+
+LATE = """
+@pytest.fixture
+def after(calibration):
+    yield
+    calibration.assert_calibrated(GOOD, test="brier")
+
+def test_late(after):
+    pass
+
+def test_skipped(calibration):
+    calibration.assert_calibrated(BAD)
+    pytest.skip("the rest")
+"""
+
+
+def test_no_assertion_is_lost(session):
+    """Not one of a teardown, when others were reported, nor one that a skip follows."""
+    result = session(LATE)
+    result.stdout.fnmatch_lines_random(["*must be asserted before the teardown, to be decided"])
+    result.stdout.fnmatch_lines(["FAILED*test_skipped - Not calibrated*", "ERROR*test_late*"])
+    result.assert_outcomes(passed=1, failed=1, errors=1)
