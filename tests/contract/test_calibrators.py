@@ -94,12 +94,6 @@ def assert_probabilities(probs, n, m):
     np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
-@every_calibrator
-def test_key_names_one_calibrator(key):
-    assert REGISTRY[key].key == key
-    assert REGISTRY[key].title.strip() == REGISTRY[key].title != ""
-
-
 # ---- fit and predict ----------------------------------------------------------------------------
 
 
@@ -126,27 +120,20 @@ def test_zeros_and_ones_can_be_fitted(key, m):
 
 @pytest.mark.parametrize("m", [2, 4])
 @every_calibrator
-def test_labels_may_be_text(key, m):
-    """Classes are the sorted names, and predictions are names."""
+def test_labels_may_be_text(key, m, case):
+    """Classes are the sorted names, or in the order of `classes`, and predictions are names."""
     probs, codes = data_of(m)
-    names = np.array(["ant", "bee", "cat", "dog"])[:m]
-    calibrator = make(key, m).fit(probs, names[codes])
-    assert calibrator.classes_.tolist() == names.tolist()
-    codes = fitted(key, m).predict(probs)
-    np.testing.assert_array_equal(calibrator.predict(probs), names[codes])
-
-
-@pytest.mark.parametrize("m", [2, 4])
-@every_calibrator
-def test_classes_give_the_order_of_columns(key, m):
-    """Names need not be sorted where `classes` gives them."""
-    probs, codes = data_of(m)
-    names = np.array(["no", "maybe", "yes", "ever"])[:m]
-    calibrator = make(key, m, classes=names.tolist()).fit(probs, names[codes])
-    assert calibrator.classes_.tolist() == names.tolist()
-    np.testing.assert_array_equal(
-        calibrator.predict_proba(probs), fitted(key, m).predict_proba(probs)
-    )
+    expected = fitted(key, m)
+    for names, given in (("ant bee cat dog", False), ("no maybe yes ever", True)):
+        names = np.array(names.split())[:m]  # noqa: PLW2901
+        calibrator = make(key, m, **({"classes": names.tolist()} if given else {}))
+        calibrator.fit(probs, names[codes])
+        with case(names):
+            assert calibrator.classes_.tolist() == names.tolist()
+            np.testing.assert_array_equal(
+                calibrator.predict_proba(probs), expected.predict_proba(probs)
+            )
+            np.testing.assert_array_equal(calibrator.predict(probs), names[expected.predict(probs)])
 
 
 @degenerate

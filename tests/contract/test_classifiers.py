@@ -71,11 +71,6 @@ def test_classifier_passes_every_check(estimator, check):
     check(estimator)
 
 
-def test_every_classifier_is_checked():
-    """The four of the paper are there."""
-    assert len(EVERY) == 4
-
-
 @every_number_of_classes
 @every_classifier
 def test_probabilities_sum_to_one_and_are_tested(classifier, m):
@@ -239,18 +234,17 @@ def test_prediction_in_parts_on_threads_is_the_same(classifier, monkeypatch):
     np.testing.assert_array_equal(one, two)
 
 
-def test_one_class_is_refused():
-    X, _ = blobs(2)
-    with pytest.raises(InvalidInput, match="y must have at least two classes; got one class"):
-        DirichletGPClassifier().fit(X, np.zeros(len(X)))
-
-
-def test_labels_of_two_kinds_are_refused():
-    """NumPy cannot sort them."""
+@pytest.mark.parametrize(
+    ("labels", "rule"),
+    [
+        ([0, 0, 0, 0], "y must have at least two classes; got one class"),
+        (["a", "b", 1, 2], "y must be all strings, all integers or all booleans; got 1 at row 2"),
+    ],
+)
+def test_labels_of_one_class_or_of_two_kinds_are_refused(labels, rule):
     X, _ = blobs(2, n=4)
-    rule = "y must be all strings, all integers or all booleans; got 1 at row 2"
     with pytest.raises(InvalidInput, match=rule):
-        DirichletGPClassifier().fit(X, np.array(["a", "b", 1, 2], dtype=object))
+        DirichletGPClassifier().fit(X, np.array(labels, dtype=object))
 
 
 @pytest.mark.parametrize("n_inducing", [10, 1000])

@@ -87,13 +87,6 @@ def test_key_has_an_api_page(public, pages):
     assert not [key for kind, key in KEYS if public.page_of_key(kind, key) not in pages]
 
 
-@pytest.mark.parametrize("key", htests.REGISTRY)
-def test_test_has_a_theory_page(key):
-    """Each test has its page, which the index of tests lists."""
-    assert (DOCS / "tests" / f"{key}.md").exists()
-    assert re.search(rf"\b{key}\b", (DOCS / "tests/index.md").read_text(encoding="utf-8"))
-
-
 def test_test_pages_are_of_tests():
     """No page is left over from a test that is gone."""
     pages = {path.stem for path in (DOCS / "tests").glob("*.md")}

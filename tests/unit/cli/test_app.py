@@ -16,18 +16,18 @@ from caltest.cli import _Later, app, main
 from caltest.errors import DegenerateDataWarning
 
 
-def test_version_is_that_of_the_package(caltest):
-    assert caltest("--version") == (0, f"caltest {package.__version__}\n", "")
-
-
-def test_no_command_prints_the_help(caltest):
-    """The name alone shows the commands and is no error."""
-    finished = caltest()
+@pytest.mark.parametrize(
+    ("group", "commands"),
+    [
+        ((), "demo test report calibrate compare power sample-size precision list schema"),
+        (("calibrate",), "fit apply"),
+    ],
+)
+def test_no_command_prints_the_help(caltest, group, commands):
+    """The name of the program or of a group alone shows the commands and is no error."""
+    finished = caltest(*group)
     assert (finished.status, finished.err) == (0, "")
-    for command in (
-        *("demo", "test", "report", "calibrate", "compare"),
-        *("power", "sample-size", "precision", "list", "schema"),
-    ):
+    for command in commands.split():
         # Old releases of Typer take PY_COLORS=0 for a wish for colours.
         assert f" {command} " in re.sub(r"\x1b\[[\d;]*m", "", finished.out)
 
@@ -116,14 +116,6 @@ def test_broken_installation_is_no_rejection(tmp_path):
     finished = subprocess.run(words, capture_output=True, env=environment, check=False)
     assert finished.returncode == 70
     assert finished.stderr == b"caltest: this installation is broken: no typer\n"
-
-
-def test_calibrate_alone_prints_its_help(caltest):
-    """The group shows its two commands and is no error."""
-    finished = caltest("calibrate")
-    assert (finished.status, finished.err) == (0, "")
-    assert "fit" in finished.out
-    assert "apply" in finished.out
 
 
 @pytest.mark.full

@@ -118,7 +118,6 @@ def test_summary_leaves_standard_output_to_the_map(caltest, wrong_csv):
         (("--method", "dirichlet", "--set", "lam=-1"), "lam must be"),
         (("--method", "auto", "--set", "lam=1"), "--set for --method auto"),
         (("--method", "beta", "--seed", "-1"), "--seed must be an integer of at least 0"),
-        (("--method", "beta", "-o", "no/map.json"), "--output must be a file in a folder"),
         (("--method", "beta", "--jobs", "0"), "--jobs must be an integer other than 0"),
         (("--method", "beta", "--probs", "q_"), "--probs must be a column"),
     ],
