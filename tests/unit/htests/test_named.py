@@ -212,9 +212,3 @@ def test_one_impossible_label_is_found_at_any_size():
             ):
                 result = calibration_test(probs, labels, test=key, null=null, n_resamples=99, rng=0)
             assert result.pvalue <= 0.01
-
-
-def test_options_of_one_test_are_refused_by_the_others():
-    """`slopes=` belongs to Cox's test of both parameters."""
-    with pytest.raises(InvalidInput, match="options must be taken by a test"):
-        calibration_test(changed(), test="calibration-slope", slopes="common")

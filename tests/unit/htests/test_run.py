@@ -31,14 +31,6 @@ def run(predictions, **options):
 # ---- what comes back ----------------------------------------------------------------------------
 
 
-def test_null_that_draws_nothing_has_no_seed(predictions):
-    """B and the seed would mean nothing."""
-    result = run(predictions, null="distribution-free")
-    assert result.n_resamples is None
-    assert result.seed is None
-    assert result.null_distribution is None
-
-
 @pytest.mark.parametrize(
     "test", ["hosmer-lemeshow", "pigeon-heyse", "le-cessie-van-houwelingen", "calibration-belt"]
 )
@@ -56,14 +48,11 @@ def test_development_sample_is_judged_by_the_only_law_it_has(test):
 @pytest.mark.parametrize(
     ("options", "rows"),
     [
-        ({"lens": ["strong", "confidence"]}, ["strong", "confidence"]),
         ({"lens": "classwise"}, ["classwise[0]", "classwise[1]", "classwise[2]"]),
-        ({"test": ["skce", "skce-linear"]}, ["strong", "strong"]),
         ({"lens": ("strong", Confidence()), "test": ["skce"]}, ["strong", "confidence"]),
-        ({"by": True}, ["strong"] * 3),
     ],
 )
-def test_several_tests_lenses_or_groups_give_a_table(options, rows, predictions):
+def test_several_lenses_give_a_table(options, rows, predictions):
     """A row for each, in the order of the call; a family is several lenses."""
     table = run(predictions, **options)
     assert isinstance(table, HTestTable)
@@ -93,14 +82,6 @@ def test_level_reaches_every_row(predictions):
     assert all(row.level == 0.01 for row in run(predictions, lens="classwise", level=0.01))
     with pytest.raises(InvalidInput, match="level"):
         _ = run(predictions).rejected
-
-
-# ---- data ---------------------------------------------------------------------------------------
-
-
-def test_lens_does_not_change_the_number_of_classes_shown(predictions):
-    """The print says what data came in; the lens says how it is seen."""
-    assert run(predictions, lens="confidence").m == 3
 
 
 # ---- the default test ---------------------------------------------------------------------------

@@ -175,18 +175,6 @@ def test_more_rows_than_are_known_are_told_apart_by_their_chunk(monkeypatch):
     assert answer(data, n_resamples=499)[2] != drawn[2]
 
 
-def test_files_are_one_frame(tmp_path):
-    data = frame(900)
-    for part in range(3):
-        data[300 * part : 300 * (part + 1)].write_parquet(tmp_path / f"part-{part}.parquet")
-    assert answer(str(tmp_path / "part-*.parquet")) == answer(data)
-
-
-def test_data_frames_in_memory():
-    expected = answer(frame(500))
-    assert answer(frame(500).to_pandas()) == answer(frame(500).to_arrow()) == expected
-
-
 def test_duckdb():
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:

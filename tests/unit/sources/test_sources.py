@@ -325,19 +325,6 @@ def test_label_that_is_no_number_is_missing():
         run(pl.DataFrame({"y": [0.0, 1.0, np.nan], "p": [0.1, 0.9, 0.5]}))
 
 
-@pytest.mark.parametrize("engine", ["cells", "rows"])
-def test_decimals_of_a_database_are_numbers(engine):
-    """Labels and predictions; the same answer from rows as from cells."""
-    rng = np.random.default_rng(1)
-    p = np.round(rng.random(300), 3)
-    frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
-    decimals = frame.with_columns(
-        pl.col("y").cast(pl.Decimal(4, 2)), pl.col("p").cast(pl.Decimal(6, 3))
-    )
-    found, expected = run(decimals, engine=engine), run(frame, engine=engine)
-    assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
-
-
 def test_nothing_is_left(parts):
     for path in parts.glob("*/*.parquet"):
         path.write_bytes(b"PAR1")
