@@ -22,16 +22,7 @@ from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRes
 from caltest.errors import DegenerateDataWarning
 from caltest.testing.strategies import DEGENERATE
 
-SLOW = {
-    "vector",
-    "structured-vector",
-    "matrix",
-    "dirichlet",
-    "structured-matrix",
-    "ordinal",
-    "gp",
-    "auto",
-}  # at m = 1000
+SLOW = "vector structured-vector matrix dirichlet structured-matrix ordinal gp auto"  # at m = 1000
 INNER = {"one-vs-rest": "platt", "ensemble": "temperature"}
 EACH_LOGIT = {"vector", "matrix", "gp"}  # not differences alone
 DEFAULTS = {"gp": {"monotone": True}}  # otherwise it warns where its latent mean falls
@@ -353,7 +344,7 @@ def test_weights_may_be_huge_or_tiny(key, m, weight):
 @pytest.mark.full
 @pytest.mark.parametrize(
     "key",
-    [pytest.param(key, marks=[pytest.mark.slow] * (key in SLOW)) for key in REGISTRY],
+    [pytest.param(key, marks=[pytest.mark.slow] * (key in SLOW.split())) for key in REGISTRY],
 )
 def test_thousand_classes_can_be_calibrated(key):
     """With fewer rows than classes most are missing."""
@@ -493,23 +484,15 @@ def test_bad_probabilities_are_refused(key, case):
 
 
 @every_calibrator
-def test_bad_labels_are_refused(key, case):
+def test_bad_labels_and_weights_are_refused(key, case):
+    """Swapped arguments too; weights that are negative, missing, too few or all zero."""
     for name, (bad, message) in BAD_LABELS.items():
         with case(name), pytest.raises(InvalidInput, match=message):
             make(key).fit(ROWS, bad)
-
-
-@every_calibrator
-def test_swapped_arguments_are_recognised(key):
     with pytest.raises(InvalidInput, match=r"swap the two arguments"):
         make(key).fit(LABELS, [0.2, 0.7, 0.9])
-
-
-@every_calibrator
-def test_bad_weights_are_refused(key):
-    """Negative, missing, too few or all zero."""
     for bad in ([1, -1, 1], [1, np.nan, 1], [1, 1], [0, 0, 0]):
-        with pytest.raises(InvalidInput, match=r"sample_weight must"):
+        with case(bad), pytest.raises(InvalidInput, match=r"sample_weight must"):
             make(key).fit(ROWS, LABELS, sample_weight=bad)
 
 

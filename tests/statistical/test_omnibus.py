@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
-from threadpoolctl import threadpool_limits
 
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
@@ -17,14 +16,13 @@ def rejections(sets, tilt=0.0, **options):
     """Return the number of data sets in five groups, tiny ones among them, that are rejected."""
     groups = np.repeat(np.arange(len(SIZES)), SIZES)
     rejected = 0
-    with threadpool_limits(1):
-        for seed in range(sets):
-            plain = generative_model("M1", n=groups.size, m=2, alpha=1.0, rng=seed)
-            event = plain.probs[:, 1] ** (1.0 + tilt)
-            data = Predictions(event, plain.labels, groups=groups)
-            settings = {"by": True, "n_resamples": 99, "rng": seed, "correction": None}
-            table = calibration_test(data, **settings, **options)
-            rejected += table.omnibus[0].pvalue <= LEVEL
+    for seed in range(sets):
+        plain = generative_model("M1", n=groups.size, m=2, alpha=1.0, rng=seed)
+        event = plain.probs[:, 1] ** (1.0 + tilt)
+        data = Predictions(event, plain.labels, groups=groups)
+        settings = {"by": True, "n_resamples": 99, "rng": seed, "correction": None}
+        table = calibration_test(data, **settings, **options)
+        rejected += table.omnibus[0].pvalue <= LEVEL
     return rejected
 
 

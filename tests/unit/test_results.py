@@ -172,22 +172,6 @@ def test_frame_takes_groups_of_several_types(make_table):
         make_table(*LENSES).to_frame(backend="arrow")
 
 
-def test_csv_has_full_precision(make_test, make_table):
-    """A line of names, then a line for each test with unrounded numbers."""
-    lines = make_table(*LENSES).to_csv().splitlines()
-    assert lines[0].startswith("data_name,group,test,lens")
-    assert len(lines) == 3
-    assert "0.0213389" in lines[1]
-    assert len(make_test().to_csv().splitlines()) == 2
-
-
-def test_parameters_keep_their_order():
-    """Settings print in the order in which the measure gave them."""
-    parameters = Parameters({"b": 1, "a": 2})
-    assert list(parameters) == ["b", "a"]
-    assert repr(parameters) == "Parameters({'b': 1, 'a': 2})"
-
-
 def test_note_of_some_rows_names_the_rows_that_have_it():
     """The first name alone is that of all its rows."""
     data = ct.datasets.generative_model("M1", n=80, m=3, rng=1)

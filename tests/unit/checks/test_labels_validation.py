@@ -31,27 +31,6 @@ CODES = [1, 0, 1]
         ([[0, 1], [1, 0], [0, 1]], [0, 1]),
         (np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), [0, 1]),
         (np.array([[False, True], [True, False], [False, True]]), [0, 1]),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_check_labels_reads_integers_text_booleans_and_one_hot(labels, classes):
-    """Whatever they stand for, the codes are the same, and the classes have their names."""
-    codes, names = check_labels(labels, 3, 2)
-    assert codes.tolist() == CODES
-    assert codes.dtype == np.int64
-    assert names.tolist() == classes
-
-
-@pytest.mark.parametrize("dtype", ["category", "string", "object", "Int64", "boolean"])
-def test_check_labels_reads_the_types_of_pandas(dtype):
-    pd = pytest.importorskip("pandas")
-    values = [True, False, True] if dtype in ("Int64", "boolean") else ["dog", "cat", "dog"]
-    assert check_labels(pd.Series(values, dtype=dtype), 3, 2)[0].tolist() == CODES
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes"),
-    [
         (["dog", "cat", "dog"], ["cat", "dog", "emu"]),
         ([7, 3, 7], [3, 7, 9]),
         ([7.0, 3.0, 7.0], [3, 7, 9]),
@@ -61,13 +40,26 @@ def test_check_labels_reads_the_types_of_pandas(dtype):
         ([1.0, 0.0, 1.0], ["cat", "dog", "emu"]),
         ([[0, 1, 0], [1, 0, 0], [0, 1, 0]], ["cat", "dog", "emu"]),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
-def test_check_labels_follows_the_classes_given(labels, classes):
-    """Labels are names of classes; integers with classes of text, and one-hot rows, are codes."""
-    codes, names = check_labels(labels, 3, 3, classes)
+def test_check_labels_reads_integers_text_booleans_and_one_hot(labels, classes):
+    """Whatever they stand for, the codes are the same, and the classes have their names.
+
+    Where three classes are given, labels are names of these; integers with classes of text, and
+    one-hot rows, are codes.
+    """
+    given = classes if len(classes) == 3 else None
+    codes, names = check_labels(labels, 3, len(classes), given)
     assert codes.tolist() == CODES
+    assert codes.dtype == np.int64
     assert names.tolist() == list(classes)
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", "object", "Int64", "boolean"])
+def test_check_labels_reads_the_types_of_pandas(dtype):
+    pd = pytest.importorskip("pandas")
+    values = [True, False, True] if dtype in ("Int64", "boolean") else ["dog", "cat", "dog"]
+    assert check_labels(pd.Series(values, dtype=dtype), 3, 2)[0].tolist() == CODES
 
 
 def test_check_labels_looks_at_every_block():

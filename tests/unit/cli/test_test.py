@@ -306,13 +306,6 @@ def test_pattern_stands_for_several_files(caltest, parts):
     assert rows["statistic"] == pytest.approx(cells["statistic"], abs=1e-4)
 
 
-def test_groups_of_several_files(caltest, parts):
-    """A column splits the rows, by cells too."""
-    arguments = (*QUICK, "--probs", "p", "--test", "ks", "--by", "day", "--format", "json")
-    rows = json.loads(caltest("test", parts, *arguments, "--engine", "cells").out)["rows"]
-    assert [(row["group"], row["n"]) for row in rows] == [(0, 300), (1, 300)]
-
-
 def test_several_classes_are_read_by_chunks(caltest, tmp_path):
     rng = np.random.default_rng(1)
     p = rng.dirichlet([1, 1, 1], 200)

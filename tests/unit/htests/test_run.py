@@ -88,10 +88,15 @@ def test_level_reaches_every_row(predictions):
 
 
 def test_default_is_the_combined_test(predictions):
-    """Asked for by its name, it has no note on the default either."""
+    """Asked for by its name, it has no note on the default; its own null and options stay with it.
+
+    What it lacks is given to the SKCE, below.
+    """
     result = run(predictions)
     assert result == run(predictions, test="combined")
     assert not any("default test" in note for note in result.notes)
+    for options in ({"null": "exact"}, {"components": ["class-curves", "skce"]}):
+        assert run(predictions, **options).test == "combined"
 
 
 @pytest.mark.parametrize(
@@ -109,13 +114,6 @@ def test_what_the_default_has_not_is_given_to_the_skce(predictions, options, nam
     assert (result.test, result.pvalue, result.estimate) == ("skce", asked.pvalue, asked.estimate)
     assert any("'combined'" in note and named in note for note in result.notes)
     assert not any("'combined'" in note for note in asked.notes)
-
-
-@pytest.mark.parametrize("options", [{"null": "exact"}, {"components": ["ece", "ks"]}])
-def test_what_the_default_has_stays_with_it(options):
-    """Its own null and its own options."""
-    data = generative_model("M1", n=30, m=2, rng=1)
-    assert run(data, **options).test == "combined"
 
 
 # ---- warnings and errors ------------------------------------------------------------------------

@@ -10,26 +10,6 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 
-KEYS = [
-    "answer",
-    "details",
-    "estimates",
-    "scores",
-    "groups",
-    "where",
-    "tests",
-    "data",
-    "diagrams",
-    "comparison",
-    "methods",
-    "signatures",
-]
-
-
-def test_answer_comes_first(page):
-    """Answer, numbers and places, then all tests, then the appendix; each section once."""
-    assert [section.key for section in page.sections] == KEYS
-
 
 def test_numbers_are_those_of_test_calibration(page, three_classes):
     """On the page and in JSON."""
@@ -50,14 +30,6 @@ def test_same_seed_gives_the_same_page(make, plain, three_classes):
     assert "rejected" not in shown
 
 
-@pytest.mark.parametrize(
-    ("suffix", "start"), [(".html", "<!DOCTYPE html>"), (".md", "# Are"), (".json", "{")]
-)
-def test_save_takes_the_format_of_the_suffix(page, tmp_path, suffix, start):
-    path = page.save(tmp_path / f"report{suffix}")
-    assert path.read_text(encoding="utf-8").startswith(start)
-
-
 @pytest.mark.full
 def test_test_without_meaning_is_left_out_and_said(make, three_classes):
     """A test and a lens that do not go together cost a remark, not the report."""
@@ -67,10 +39,13 @@ def test_test_without_meaning_is_left_out_and_said(make, three_classes):
     assert made.content.answer.left_out[0].startswith("ks, lens strong: ")
 
 
-def test_report_without_any_test_is_an_error(make, three_classes):
-    """Where nothing can be tested the message is that of the test."""
+def test_report_that_cannot_be_made_is_an_error(make, three_classes):
+    """Where nothing can be tested the message is that of the test; five rows have no halves."""
     with pytest.raises(NotApplicable, match="one-dimensional predictions"):
         make(three_classes, test="ks", lens="strong")
+    data = ct.Predictions([0.2, 0.4, 0.6, 0.8, 0.5], [0, 1, 0, 1, 1])
+    with pytest.raises(NotApplicable, match="5 rows are too few"):
+        make(data, recalibrate="platt")
 
 
 @pytest.mark.full
@@ -78,14 +53,6 @@ def test_binary_map_is_used_one_versus_rest(make, three_classes):
     """Calibrators for two classes serve more of them too."""
     made = make(three_classes, recalibrate=["platt", ct.calibrators.VectorScaling()])
     assert [row.key for row in made.content.comparison.rows] == ["identity", "platt", "vector"]
-
-
-@pytest.mark.full
-def test_too_few_rows_for_halves_is_an_error(make):
-    """Five rows cannot be divided into a part to fit and a part to test."""
-    data = ct.Predictions([0.2, 0.4, 0.6, 0.8, 0.5], [0, 1, 0, 1, 1])
-    with pytest.raises(NotApplicable, match="5 rows are too few"):
-        make(data, recalibrate="platt")
 
 
 @pytest.mark.full
