@@ -343,8 +343,7 @@ def test_weights_may_be_huge_or_tiny(key, m, weight):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "key",
-    [pytest.param(key, marks=[pytest.mark.slow] * (key in SLOW.split())) for key in REGISTRY],
+    "key", [pytest.param(key, marks=[pytest.mark.slow] * (key in SLOW.split())) for key in REGISTRY]
 )
 def test_thousand_classes_can_be_calibrated(key):
     """With fewer rows than classes most are missing."""

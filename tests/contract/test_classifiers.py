@@ -45,10 +45,7 @@ def blobs(m, n=90):
 
 @pytest.mark.cases(20, full=40)
 @parametrize_with_checks(
-    [
-        DirichletGPClassifier(max_iter=20, n_inducing=10),
-        NystroemKRRClassifier(n_components=20),
-    ]
+    [DirichletGPClassifier(max_iter=20, n_inducing=10), NystroemKRRClassifier(n_components=20)]
 )
 def test_classifier_of_each_base_class_passes_every_check(estimator, check):
     """A Gaussian process and a kernel regression pass all of scikit-learn's checks."""

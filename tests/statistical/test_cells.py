@@ -1,4 +1,4 @@
-"""Tests by cells keep their level, also for rare events and few rows a cell."""
+"""Tests of rows that are counted in cells or read by chunks keep their level and power."""
 
 import numpy as np
 import polars as pl
@@ -122,3 +122,43 @@ def test_default_of_united_cells_keeps_its_level_and_finds_what_that_of_all_cell
     assert abs(np.mean(right) - 0.05) <= 3 * error
     assert 0.2 < np.mean(every) < 0.9  # where a loss would show
     assert abs(np.mean(united) - np.mean(every)) <= 0.1
+
+
+CHUNKED = 400
+
+
+def pvalues(m, n, engine, *, test="skce", power=1.0, digits=None):
+    """Return p-values of many data sets whose labels follow powers of the predictions."""
+    rng = np.random.default_rng(m)
+    names = [f"p{k}" for k in range(m)]
+    out = []
+    for seed in range(CHUNKED):
+        p = rng.dirichlet(np.ones(m), n)
+        if digits is not None:
+            p = np.round(p, digits) + 0.01
+            p /= p.sum(axis=1, keepdims=True)
+        q = p**power / (p**power).sum(axis=1, keepdims=True)
+        y = np.minimum((rng.random((n, 1)) > q.cumsum(axis=1)).sum(axis=1), m - 1)
+        frame = pl.DataFrame({"y": y, **{name: p[:, k] for k, name in enumerate(names)}})
+        asked = {"label": "y", "probs": names, "test": test, "engine": engine}
+        out.append(calibration_test(None, frame, **asked, n_resamples=99, rng=seed).pvalue)
+    return np.array(out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["skce", "combined"])
+@pytest.mark.parametrize(("m", "digits"), [(3, None), (10, None), (3, 1)], ids=["3", "10", "equal"])
+def test_size_by_chunks_is_that_of_the_level(m, digits, test):
+    """At 5 %, within four standard errors; rows with equals among them too."""
+    size = np.mean(pvalues(m, 300, "chunks", test=test, digits=digits) <= 0.05)
+    assert abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / CHUNKED), size
+
+
+@pytest.mark.slow
+def test_power_by_chunks_is_that_of_the_rows():
+    """Within four standard errors of a difference, of predictions that are too extreme."""
+    by_chunks, by_rows = (
+        np.mean(pvalues(3, 300, engine, power=0.6) <= 0.05) for engine in ("chunks", "rows")
+    )
+    assert 0.2 < by_rows < 0.95
+    assert abs(by_chunks - by_rows) <= 4 * np.sqrt(0.5 / CHUNKED), (by_chunks, by_rows)

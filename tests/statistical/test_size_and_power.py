@@ -109,10 +109,7 @@ def test_distribution_free_bounds_never_reject_calibrated_models(estimator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "rate"),
-    [("M1", 0.0455), ("M3", 0.1859)],
-)
+@pytest.mark.parametrize(("model", "rate"), [("M1", 0.0455), ("M3", 0.1859)])
 def test_linear_asymptotic_test_rejects_as_often_as_in_the_paper(model, rate):
     """SKCE_ul with the median bandwidth: 4.55 % of M1 and 18.59 % of M3, over 2000 data sets."""
     count = rejections(model, "asymptotic", range(2000), estimator="linear")

@@ -9,11 +9,7 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, i
 
 @pytest.mark.parametrize(
     ("error", "base"),
-    [
-        (InvalidInput, ValueError),
-        (NotApplicable, ValueError),
-        (DegenerateDataWarning, UserWarning),
-    ],
+    [(InvalidInput, ValueError), (NotApplicable, ValueError), (DegenerateDataWarning, UserWarning)],
 )
 def test_errors_are_caught_as_what_python_calls_them(error, base):
     """Code that catches ValueError, or filters UserWarning, need not know caltest."""

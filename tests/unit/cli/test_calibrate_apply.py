@@ -191,10 +191,7 @@ def test_result_can_be_tested(caltest, map_json, predictions_csv, tmp_path):
         (("MAP", "NEW", "--format", "xlsx"), "--format must be one of"),
         (("MAP", "NEW", "--probs", "q_"), "--probs must be a column or the prefix"),
         (("MAP", "NEW", "--probs", "p_ant,p_bee"), "a column for each of the 3 classes"),
-        (
-            ("MAP", "LOGITS"),
-            "got 2.5 at line 2, class 'ant'; pass probabilities, as in",
-        ),
+        (("MAP", "LOGITS"), "got 2.5 at line 2, class 'ant'; pass probabilities, as in"),
         (("NEW", "NEW"), "must be JSON"),
         (("MAP", "OTHER"), "NEW must have the columns of the fit, 'p_ant', 'p_bee', 'p_cat'"),
         (("MAP", "OTHER", "--probs", "p_"), "columns of --probs must be those of the classes"),

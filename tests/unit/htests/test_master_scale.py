@@ -9,12 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from caltest import (
-    DegenerateDataWarning,
-    InvalidInput,
-    NotApplicable,
-    Predictions,
-)
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest import test_master_scale as master_scale_test
 

@@ -8,11 +8,7 @@ from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predicti
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests.run import NamedTest, check_options
-from caltest.measures import (
-    SKCE,
-    skce,
-    smooth_ece,
-)
+from caltest.measures import SKCE, skce, smooth_ece
 
 TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})
 

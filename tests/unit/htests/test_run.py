@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest import (
-    DegenerateDataWarning,
-    HTestTable,
-    InvalidInput,
-    NotApplicable,
-    Predictions,
-)
+from caltest import DegenerateDataWarning, HTestTable, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY

@@ -127,8 +127,7 @@ def test_recalibrated_predictions_are_drawn_beside():
     lines = lines_of(decision_curve(DATA, platt))
     after = ct.Predictions(platt.predict_proba(DATA.probs), DATA.labels)
     np.testing.assert_allclose(
-        lines["after recalibration"],
-        lines_of(decision_curve(DATA, after))["after recalibration"],
+        lines["after recalibration"], lines_of(decision_curve(DATA, after))["after recalibration"]
     )
     result = ct.test_calibration(DATA, test="ece", n_resamples=19, rng=1)
     assert set(lines_of(decision_curve(result, platt))) == set(lines)
