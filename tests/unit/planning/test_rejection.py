@@ -42,9 +42,9 @@ def test_decision_of_a_pooled_measure_is_that_of_the_test(test, level):
     assert_decided_as_the_test(test, few, 1, 0.05)
 
 
-@pytest.mark.parametrize(("test", "counts"), [("ece", [64]), ("skce", [65, 65, 135])])
+@pytest.mark.parametrize(("test", "counts"), [("ece", [64, 64]), ("skce", [65, 65, 135])])
 def test_decision_stops_early(test, counts, monkeypatch):
-    """Far from a rejection it needs one batch; of a pooled measure all others where it is near."""
+    """On either side one batch decides; of a pooled measure all others are needed where p is."""
     data = ct.datasets.generative_model("M1", n=60, m=3, alpha=1, rng=1)
     pvalue = ct.test_calibration(data, test=test, n_resamples=199, rng=1).pvalue
     assert pvalue > 0.3
@@ -53,8 +53,7 @@ def test_decision_stops_early(test, counts, monkeypatch):
     plain = getattr(bound, name)
     monkeypatch.setattr(bound, name, lambda *args: seen.append(len(args[1])) or plain(*args))
     decide(plan, level=0.05, n_resamples=199)
-    if test == "skce":
-        decide(plan, level=min(1.0, pvalue), n_resamples=199)
+    decide(plan, level=pvalue if test == "skce" else 0.99, n_resamples=199)
     assert seen == counts
 
 
