@@ -82,19 +82,12 @@ def test_probabilities_sum_to_one_and_are_tested(classifier, m):
 
 
 @every_classifier
-def test_summary_names_kernel_sizes_and_time(classifier):
-    """What the issue asks for is printed."""
+def test_summary_and_progress_are_printed(classifier, capsys):
+    """Kernel, sizes and time; a long fit says where it is if asked, and is silent by default."""
     X, y = blobs(2)
     text = str(classifier(random_state=0).fit(X, y).summary())
     for name in ("kernel", "observations (n)", "(M)", "time of the fit", "RBF"):
         assert name in text
-
-
-@every_classifier
-def test_progress_is_printed_if_asked(classifier, capsys):
-    """A long fit says where it is; by default it is silent."""
-    X, y = blobs(2)
-    classifier(random_state=0).fit(X, y)
     assert capsys.readouterr().out == ""
     classifier(random_state=0, verbose=True).fit(X, y)
     assert classifier.__name__ in capsys.readouterr().out

@@ -11,19 +11,20 @@ from caltest import render
 SCRIPT = "<script>alert('x')</script>"
 
 
-@pytest.mark.parametrize(
-    ("function", "values", "cells"),
-    [
-        # A small p-value prints as a bound.
-        (render.pvalue, (0.0, 9.9e-5, 1e-4, 0.123456, 1.0), "< 1e-04|< 1e-04|0.0001|0.1235|1"),
-        # The intervals of R's symnum are closed on the right.
-        (render.stars, (0.0, 0.001, 0.0011, 0.01, 0.05, 0.1, 1), "***|***|**|**|*|.|"),
-        # Counts print in full, floats with four digits.
-        (render.number, (899, 0.02133891, -0.0, "a"), "899|0.02134|0|a"),
-    ],
-)
-def test_cells_of_pvalues_codes_and_numbers(function, values, cells):
-    assert [function(value) for value in values] == cells.split("|")
+CELLS = {
+    render.pvalue: {0.0: "< 1e-04", 9.9e-5: "< 1e-04", 1e-4: "0.0001", 0.12346: "0.1235", 1.0: "1"},
+    render.stars: {0.0: "***", 0.001: "***", 0.0011: "**", 0.01: "**", 0.05: "*", 0.1: ".", 1: ""},
+    render.number: {899: "899", 0.02133891: "0.02134", -0.0: "0", "a": "a"},
+}
+
+
+def test_cells_of_pvalues_codes_and_numbers():
+    """A small p-value is a bound; counts print in full, floats with four digits.
+
+    The intervals of R's symnum, which are those of the codes, are closed on the right.
+    """
+    for function, cells in CELLS.items():
+        assert {value: function(value) for value in cells} == cells
 
 
 def test_small_pvalue_prints_as_a_bound(make_test):

@@ -147,6 +147,7 @@ def test_interrupted_program_says_so():
     assert finished.stderr.strip() == "caltest: interrupted"
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     ("error", "cause", "finished"),
     [

@@ -235,14 +235,18 @@ def test_certificate_holds_for_each_group(make):
 
 @pytest.mark.full
 def test_author_states_and_signs(make, risks):
-    """Period, adequacy and limitations have a section, and signatures lines at the end."""
+    """Period, adequacy and limitations have a section, the event its name, signatures lines."""
     meta = {"data period": "2024", "limitations": "one site", "signatures": "Ann; Bo"}
-    page = make(*risks, meta=meta, test="ece")
+    page = make(*risks, meta=meta | {"event": "death"}, test="ece")
     facts = dict(_section(page, "about").blocks[0].sheet.facts)
     assert facts["Data period"] == "2024"
     assert facts["Sample adequacy"].startswith("400 rows with")
     assert page.sections[-1].key == "signatures"
     assert page.to_html().count('class="line"') == 2 * len(("name", "role", "date", "signature"))
+    assert page.content.data.classes[1].name == "death"
+    assert "P(death)" in page.content.answer.verdict.headline
+    plain = make(*risks, test="ece").content
+    assert page.content.reproduction.data_hash == plain.reproduction.data_hash
 
 
 @pytest.mark.parametrize(
@@ -309,18 +313,6 @@ def test_help_is_the_sentence_of_the_verdict(make, risks):
     told = ct.verdict(*risks, recalibrate=maps, n_resamples=19, rng=1)
     assert page.content.comparison.helps == dict(told.sentences)["helps"]
     assert page.content.comparison.helps in _texts(page)
-
-
-@pytest.mark.full
-def test_event_names_the_class(make, risks):
-    """Classes that are 0 and 1 are told as the author's event."""
-    page = make(*risks, meta={"event": "death"}, test="ece")
-    assert page.content.data.classes[1].name == "death"
-    assert "P(death)" in page.content.answer.verdict.headline
-    assert (
-        page.content.reproduction.data_hash
-        == make(*risks, test="ece").content.reproduction.data_hash
-    )
 
 
 @pytest.mark.full

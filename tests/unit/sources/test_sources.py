@@ -363,11 +363,11 @@ CALLS = {  # of a part: what is no frame, no group, or named twice
 }
 
 
-@pytest.mark.parametrize("message", CALLS)
-def test_what_is_no_source_of_cells_is_refused(parts, message):
-    error = NotApplicable if message == "takes a data frame" else InvalidInput
-    with pytest.raises(error, match=message):
-        CALLS[message](parts / "day=1" / "part-0.parquet")
+def test_what_is_no_source_of_cells_is_refused(parts, case):
+    for message, call in CALLS.items():
+        error = NotApplicable if message == "takes a data frame" else InvalidInput
+        with case(message), pytest.raises(error, match=message):
+            call(parts / "day=1" / "part-0.parquet")
 
 
 @pytest.mark.parametrize(
