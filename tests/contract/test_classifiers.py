@@ -45,10 +45,7 @@ def blobs(m, n=90):
 
 @pytest.mark.cases(20, full=40)
 @parametrize_with_checks(
-    [
-        DirichletGPClassifier(max_iter=20, n_inducing=10),
-        NystroemKRRClassifier(n_components=20),
-    ]
+    [DirichletGPClassifier(max_iter=20, n_inducing=10), NystroemKRRClassifier(n_components=20)]
 )
 def test_classifier_of_each_base_class_passes_every_check(estimator, check):
     """A Gaussian process and a kernel regression pass all of scikit-learn's checks."""
@@ -71,11 +68,6 @@ def test_classifier_passes_every_check(estimator, check):
     check(estimator)
 
 
-def test_every_classifier_is_checked():
-    """The four of the paper are there."""
-    assert len(EVERY) == 4
-
-
 @every_number_of_classes
 @every_classifier
 def test_probabilities_sum_to_one_and_are_tested(classifier, m):
@@ -90,19 +82,12 @@ def test_probabilities_sum_to_one_and_are_tested(classifier, m):
 
 
 @every_classifier
-def test_summary_names_kernel_sizes_and_time(classifier):
-    """What the issue asks for is printed."""
+def test_summary_and_progress_are_printed(classifier, capsys):
+    """Kernel, sizes and time; a long fit says where it is if asked, and is silent by default."""
     X, y = blobs(2)
     text = str(classifier(random_state=0).fit(X, y).summary())
     for name in ("kernel", "observations (n)", "(M)", "time of the fit", "RBF"):
         assert name in text
-
-
-@every_classifier
-def test_progress_is_printed_if_asked(classifier, capsys):
-    """A long fit says where it is; by default it is silent."""
-    X, y = blobs(2)
-    classifier(random_state=0).fit(X, y)
     assert capsys.readouterr().out == ""
     classifier(random_state=0, verbose=True).fit(X, y)
     assert classifier.__name__ in capsys.readouterr().out
@@ -239,18 +224,17 @@ def test_prediction_in_parts_on_threads_is_the_same(classifier, monkeypatch):
     np.testing.assert_array_equal(one, two)
 
 
-def test_one_class_is_refused():
-    X, _ = blobs(2)
-    with pytest.raises(InvalidInput, match="y must have at least two classes; got one class"):
-        DirichletGPClassifier().fit(X, np.zeros(len(X)))
-
-
-def test_labels_of_two_kinds_are_refused():
-    """NumPy cannot sort them."""
+@pytest.mark.parametrize(
+    ("labels", "rule"),
+    [
+        ([0, 0, 0, 0], "y must have at least two classes; got one class"),
+        (["a", "b", 1, 2], "y must be all strings, all integers or all booleans; got 1 at row 2"),
+    ],
+)
+def test_labels_of_one_class_or_of_two_kinds_are_refused(labels, rule):
     X, _ = blobs(2, n=4)
-    rule = "y must be all strings, all integers or all booleans; got 1 at row 2"
     with pytest.raises(InvalidInput, match=rule):
-        DirichletGPClassifier().fit(X, np.array(["a", "b", 1, 2], dtype=object))
+        DirichletGPClassifier().fit(X, np.array(labels, dtype=object))
 
 
 @pytest.mark.parametrize("n_inducing", [10, 1000])

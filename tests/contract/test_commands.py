@@ -30,10 +30,7 @@ every_command = pytest.mark.parametrize("command", COMMANDS)
 # Options that a command has, unless it is left out with a reason.
 COMMON = {
     "--output": {},
-    "--quiet": {
-        "list": "it has no progress bar and no warnings",
-        "schema": "as list",
-    },
+    "--quiet": {"list": "it has no progress bar and no warnings", "schema": "as list"},
     "--jobs": {
         "list": "it computes nothing",
         "schema": "as list",

@@ -87,13 +87,6 @@ def test_key_has_an_api_page(public, pages):
     assert not [key for kind, key in KEYS if public.page_of_key(kind, key) not in pages]
 
 
-@pytest.mark.parametrize("key", htests.REGISTRY)
-def test_test_has_a_theory_page(key):
-    """Each test has its page, which the index of tests lists."""
-    assert (DOCS / "tests" / f"{key}.md").exists()
-    assert re.search(rf"\b{key}\b", (DOCS / "tests/index.md").read_text(encoding="utf-8"))
-
-
 def test_test_pages_are_of_tests():
     """No page is left over from a test that is gone."""
     pages = {path.stem for path in (DOCS / "tests").glob("*.md")}
@@ -122,15 +115,18 @@ def test_command_has_a_section_with_examples_and_options():
 
 
 def test_every_page_is_in_a_toctree():
-    """Each folder's index or the first page leads to every page."""
-    folders = {path.parent for path in DOCS.rglob("*.md") if "_build" not in path.parts}
-    for folder in folders:
+    """Each folder's index leads to every page, where blocks of code start at the margin."""
+    pages = [path for path in DOCS.rglob("*.md") if "_build" not in path.parts]
+    for folder in {path.parent for path in pages}:
         index = (folder / "index.md").read_text(encoding="utf-8")
         tree = "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, flags=re.DOTALL))
         names = {path.stem for path in folder.glob("*.md")} - {"index"}
         assert re.search(r"^\*$", tree, flags=re.MULTILINE) or all(
             re.search(rf"(^|<){name}>?$", tree, flags=re.MULTILINE) for name in names
         ), folder.name
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^ +```(python|console)", text, flags=re.MULTILINE), path.name
 
 
 def test_doors_lead_to_pages_that_end_with_their_report():
@@ -181,13 +177,6 @@ def test_named_files_exist(page):
     assert named
     missing = {path for path in named if not (DOCS.parent / path).exists()}
     assert not missing
-
-
-def test_no_code_block_is_indented():
-    """Blocks start at the margin, where they are found and run."""
-    for path in DOCS.rglob("*.md"):
-        text = path.read_text(encoding="utf-8")
-        assert not re.search(r"^ +```(python|console)", text, flags=re.MULTILINE), path.name
 
 
 @pytest.mark.slow

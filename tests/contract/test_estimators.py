@@ -40,7 +40,7 @@ FAIL_WITH_LOGITS = {
     "check_dtype_object": NO_NUMBERS,
 }
 FAIL_WITHOUT_INTERCEPT = {
-    "check_classifiers_one_label": "without an intercept one class need not become the prediction",
+    "check_classifiers_one_label": "without an intercept one class need not become the prediction"
 }
 WITH_INTERCEPT = {"vector", "structured-vector", "matrix", "dirichlet", "structured-matrix"}
 FAIL_WITH_PROBABILITIES = {

@@ -46,21 +46,17 @@ def bind(key, predictions):
     raise AssertionError(f"{key} takes no predictions of {predictions.m} classes under any lens")
 
 
-@every_measure
-def test_key_and_function_name_one_measure(key):
-    """One key names a measure everywhere, and its function stands beside its class."""
-    measure = REGISTRY[key]
-    assert measure.key == key
-    function = getattr(ct.measures, measure.function_name(), None)
-    assert function is None or function.__module__ == measure.__module__
-
-
-@every_measure
-def test_measure_has_a_title_and_a_symbol(key):
-    measure = REGISTRY[key]()
-    for text in (REGISTRY[key].title, measure.title, measure.symbol, measure.description):
-        assert text.strip() == text != ""
-        assert "\n" not in text
+def test_key_and_function_name_one_measure(case):
+    """The function stands beside its class; titles and symbols are one line each."""
+    for key, kind in REGISTRY.items():
+        measure = kind()
+        with case(key):
+            assert kind.key == key
+            function = getattr(ct.measures, kind.function_name(), None)
+            assert function is None or function.__module__ == kind.__module__
+            for text in (kind.title, measure.title, measure.symbol, measure.description):
+                assert text.strip() == text != ""
+                assert "\n" not in text
 
 
 @every_number_of_classes

@@ -85,24 +85,13 @@ def test_parts_of_two_types_are_read(tmp_path, one, other, engine):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("one", CODES, ids=str)
-def test_parts_of_any_two_numbers_are_read(one):
-    """Labels that are whole numbers are the same in every type of number."""
-    check_read_alike(CODES, one, part)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("one", TEXT, ids=str)
-def test_parts_of_any_two_texts_are_read(one):
-    """Labels that are text are the same as text, categories or an enumeration."""
-    check_read_alike(TEXT, one, part)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("one", PROBS, ids=str)
-def test_parts_of_any_two_probabilities_are_read(one):
-    """Probabilities are the same in single and double precision and as decimals."""
-    check_read_alike(PROBS, one, lambda seed, prob: part(seed, pl.Int64, prob))
+@pytest.mark.parametrize(
+    ("types", "one"), [(types, one) for types in (CODES, TEXT, PROBS) for one in types], ids=str
+)
+def test_parts_of_any_two_types_are_read(types, one):
+    """Labels that are whole numbers, or text, and probabilities are the same in every type."""
+    labelled = part if types != PROBS else lambda seed, prob: part(seed, pl.Int64, prob)
+    check_read_alike(types, one, labelled)
 
 
 @pytest.mark.parametrize("engine", ["rows", "cells"])

@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 
+import jsonschema
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import caltest as ct
 from caltest.calibrators import REGISTRY as CALIBRATORS
 from caltest.calibrators import Calibrator
+from caltest.cli.list_ import bundled
 from caltest.errors import InvalidInput
 from caltest.results import Result
 from caltest.results.table import ARRAYS
@@ -152,6 +154,17 @@ def test_every_result_is_in_the_contract():
     assert found <= {name.partition(",")[0] for name in MAKERS}
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_result_keeps_to_its_schema_and_is_read_back(name):
+    result = MAKERS[name]()
+    schema = bundled(result.schema.split("/")[1])
+    jsonschema.Draft202012Validator(schema).validate(json.loads(result.to_json()))
+    again = type(result).from_dict(json.loads(json.dumps(result.to_dict())))
+    assert again == result or name == "Monitor"  # which goes on, and is no value
+    assert str(again) == str(result)
+    assert again.to_dict() == result.to_dict()
+
+
 @pytest.mark.cases(1, full=3)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.full if name in LARGE else ()) for name in MAKERS]
@@ -160,10 +173,6 @@ def test_result_of_damaged_values_is_refused_or_works(name):
     """With any of 24 bad values in any place."""
     result = MAKERS[name]()
     values = json.loads(json.dumps(result.to_dict()))
-    again = type(result).from_dict(values)
-    assert again == result or name == "Monitor"  # which goes on, and is no value
-    assert str(again) == str(result)
-    assert again.to_dict() == result.to_dict()
     under = "components" if name == "HTest, combined" else ""  # the rest is that of HTest
     assert not faults(type(result).from_dict, works, values, under=under)
 

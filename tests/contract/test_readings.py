@@ -6,7 +6,6 @@ scipy.
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import NamedTuple
 
@@ -82,17 +81,6 @@ def run(data, key, null, alternative, **options):
         return ct.test_calibration(
             data, test=key, null=null, n_resamples=RESAMPLES, rng=1, **options
         )
-
-
-# ---- direction and statistic --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("key", "null", "alternative"), CASES)
-def test_direction_is_kept_by_json(key, null, alternative):
-    """As JSON holds the result, without the predictions."""
-    result = run(data_of(120), key, null, alternative)
-    again = ct.HTest.from_dict(json.loads(result.to_json()))
-    assert told_by(again) == told_by(result)
 
 
 # ---- counts -------------------------------------------------------------------------------------

@@ -57,24 +57,16 @@ def printed(capsys, *words):
 
 @pytest.mark.parametrize("kind", kinds())
 def test_schema_is_one(kind):
-    """It follows draft 2020-12, has a title and a description, and names itself."""
+    """It follows draft 2020-12, names itself, and refers to what it holds."""
     schema = bundled(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["title"]
     assert schema["description"].endswith(".")
-    version = schema["$id"].rpartition(":")[2]
+    version, text = schema["$id"].rpartition(":")[2], json.dumps(schema)
     assert schema["$id"] == f"urn:caltest:{kind}:{version}"
-    assert f'"const": "caltest/{kind}/{version}"' in json.dumps(schema)
-
-
-@pytest.mark.parametrize("kind", kinds())
-def test_schema_needs_no_other_file(kind):
-    """Every reference is to a schema that the bundle has."""
-    schema = bundled(kind)
-    text = json.dumps(schema)
+    assert f'"const": "caltest/{kind}/{version}"' in text
     inside = {schema["$id"], *(part.get("$id") for part in schema["$defs"].values())}
-    found = {word.split("#")[0] for word in text.split('"') if word.startswith("urn:caltest:")}
-    assert found <= inside
+    assert {word.split("#")[0] for word in text.split('"') if word.startswith("urn:")} <= inside
 
 
 def test_every_result_has_a_schema():
@@ -138,38 +130,6 @@ def test_json_of_commands_follows_its_schema(capsys, table, words):
     command, *more = words
     more += ("--label", "y", "--probs", "p_", "--n-resamples", "19", *QUICK)
     assert not errors(printed(capsys, command, table, *more))
-
-
-def test_json_of_compared_models_follows_its_schema(capsys, table):
-    words = ("--label", "y", "--models", "p_,q_", "--n-resamples", "19", *QUICK)
-    assert not errors(printed(capsys, "compare", table, *words))
-
-
-@pytest.mark.parametrize(
-    "words", [("power", "--n", "30,60"), ("sample-size", "--power", "0.5", "--n-max", "200")]
-)
-def test_json_of_plans_follows_its_schema(capsys, words):
-    """Power, and the rows that a power needs."""
-    more = ("--test", "spiegelhalter", "--null", "asymptotic", "--n-datasets", "20", *QUICK)
-    values = printed(capsys, *words, "--beta", "2,5", "--slope", "0.3", *more)
-    assert not errors(values)
-
-
-def test_json_of_widths_follows_its_schema(capsys):
-    words = ("--beta", "2,5", "--ratio-width", "0.2", "--slope-width", "0.2", *QUICK)
-    assert not errors(printed(capsys, "precision", *words))
-
-
-def test_json_of_an_interval_follows_its_schema():
-    result = ct.test_calibration(predictions_of(2), test="brier", n_resamples=19, rng=1)
-    assert not errors(json.loads(result.confidence_interval(n_resamples=99).to_json()))
-
-
-def test_json_of_segments_follows_its_schema():
-    data = predictions_of(3)
-    made = ct.test_segments(data, segments={"ward": data.groups}, n_resamples=19, rng=1, level=0.1)
-    assert not errors(json.loads(made.to_json()))
-    assert not errors(json.loads(made.to_json(include_null=True)))
 
 
 # ---- what a schema refuses ----------------------------------------------------------------------

@@ -114,31 +114,21 @@ def assert_same_statistic(result, other):
 # ---- registries ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", REGISTRY)
-def test_test_is_declared_by_its_measure(key):
-    """One key names a test everywhere, and the measure says what it stands for."""
-    test = REGISTRY[key]
-    assert test.key == key
-    assert test.measure.declared_tests()[key] == test.fixed
-
-
-@pytest.mark.parametrize("key", NULLS)
-def test_null_has_its_key_and_says_what_it_does(key):
-    """The page of a null is made of its title and of the docstring of what it runs."""
-    null = NULLS[key]
-    assert null.key == key
-    assert "\n" not in null.title
-    assert getattr(null.run, "func", null.run).__doc__
-
-
-@pytest.mark.parametrize("key", REGISTRY)
-def test_test_has_a_title_and_nulls(key):
-    """A title is one line; the default null is among the nulls; all nulls exist."""
-    test = REGISTRY[key]
-    assert test.title.strip() == test.title != ""
-    assert "\n" not in test.title
-    assert test.default_null in test.nulls
-    assert set(test.nulls) <= set(NULLS)
+def test_registries_name_each_test_and_null_once(case):
+    """The measure declares the test; a title is one line; a null has the docstring of its page."""
+    for key, test in REGISTRY.items():
+        with case(key):
+            assert test.key == key
+            assert test.measure.declared_tests()[key] == test.fixed
+            assert test.title.strip() == test.title != ""
+            assert "\n" not in test.title
+            assert test.default_null in test.nulls
+            assert set(test.nulls) <= set(NULLS)
+    for key, null in NULLS.items():
+        with case(key):
+            assert null.key == key
+            assert "\n" not in null.title
+            assert getattr(null.run, "func", null.run).__doc__
 
 
 @pytest.mark.parametrize("key", REGISTRY)
@@ -265,17 +255,14 @@ def test_weights_of_one_change_nothing(key, null, m):
 # ---- degenerate data ----------------------------------------------------------------------------
 
 
-def degenerate(name, m):
-    """Return degenerate predictions and labels."""
+def degenerate(m, n=30):
+    """Map the names of degenerate data sets to their predictions and labels."""
     rng = np.random.default_rng(0)
-    n = {"one observation": 1, "two observations": 2, "three": 3, "two right": 2}.get(name, 30)
     probs, labels = rng.dirichlet(np.ones(m), n), rng.integers(m, size=n)
     corners = np.eye(m)[np.arange(n) % m]
     constant = np.tile(np.arange(1, m + 1) / (m * (m + 1) / 2), (n, 1))
-    return {
-        "one observation": (probs, labels),
-        "two observations": (probs, labels),
-        "three": (probs, labels),
+    few = {f"{rows} rows": (probs[:rows], labels[:rows]) for rows in (1, 2, 3)}
+    return few | {
         "two right": (np.eye(m)[:2], np.arange(2)),
         "constant": (constant, labels),
         "constant and one class": (constant, np.full(n, m - 1)),
@@ -288,26 +275,7 @@ def degenerate(name, m):
         "certain and wrong": (np.eye(m)[np.zeros(n, int)], np.full(n, 1)),
         "few predictions": ((constant + corners) / 2, labels),
         "tiny probabilities": (np.where(corners > 0, 1 - (m - 1) * 1e-300, 1e-300), labels),
-    }[name]
-
-
-NAMES = [
-    "one observation",
-    "two observations",
-    "three",
-    "two right",
-    "constant",
-    "constant and one class",
-    "uniform",
-    "one class",
-    "zeros and ones, right",
-    "zeros and ones, one wrong",
-    "zeros and ones, wrong",
-    "certain and one class",
-    "certain and wrong",
-    "few predictions",
-    "tiny probabilities",
-]
+    }
 
 
 @full
@@ -352,16 +320,10 @@ def test_groups_without_weight_are_left_out(key, lens):
 @every_test_and_null
 def test_degenerate_data_give_a_defined_answer(key, null, m, case):
     """A p-value in (0, 1] and no NaN, perhaps with a DegenerateDataWarning, or NotApplicable."""
-    for name in NAMES:
+    for name, (probs, labels) in degenerate(m).items():
         with case(name):
-            check_degenerate(key, null, m, name)
-
-
-def check_degenerate(key, null, m, name):
-    """Check the answer of a test on degenerate data."""
-    probs, labels = degenerate(name, m)
-    data = ct.Predictions(probs, labels, classes=np.arange(m))
-    check_answer(*attempt(key, null, data, n_resamples=19))
+            data = ct.Predictions(probs, labels, classes=np.arange(m))
+            check_answer(*attempt(key, null, data, n_resamples=19))
 
 
 def check_answer(result, message):
@@ -377,18 +339,12 @@ def check_answer(result, message):
 
 
 @every_exact_test
-def test_exact_null_finds_perfect_predictions_calibrated(key):
-    """Predictions of 0 and 1 that are right: redrawn labels are the same, so p = 1."""
-    predictions = ct.Predictions(np.eye(2)[np.arange(40) % 2], np.arange(40) % 2)
-    result, message = attempt(key, "exact", predictions)
+def test_exact_null_of_predictions_of_zero_and_one(key):
+    """Right: redrawn labels are the same, so p = 1. Wrong: no redrawn statistic is as extreme."""
+    right = ct.Predictions(np.eye(2)[np.arange(40) % 2], np.arange(40) % 2)
+    result, message = attempt(key, "exact", right)
     assert result.pvalue == 1.0, message
-
-
-@every_exact_test
-def test_exact_null_finds_impossible_labels_uncalibrated(key):
-    """Predictions of 0 that are wrong: no redrawn statistic is as extreme."""
-    predictions = ct.Predictions(np.zeros(40), np.ones(40, int))
-    result, _ = attempt(key, "exact", predictions)
+    result, _ = attempt(key, "exact", ct.Predictions(np.zeros(40), np.ones(40, int)))
     two_sided = REGISTRY[key].with_options({}).alternative == "two-sided"
     assert result.pvalue == pytest.approx((2 if two_sided else 1) / (RESAMPLES + 1))
 
@@ -475,8 +431,7 @@ def test_weights_within_a_tolerance_are_refused(key):
 @every_known
 def test_degenerate_data_give_a_defined_answer_within_a_tolerance(key, equivalence, m, case):
     """A p-value in (0, 1] and no NaN, or NotApplicable with a remedy."""
-    for name in NAMES:
-        probs, labels = degenerate(name, m)
+    for name, (probs, labels) in degenerate(m).items():
         with case(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
             data = ct.Predictions(probs, labels, classes=np.arange(m))

@@ -38,47 +38,30 @@ def section(name, heading):
 
 
 @pytest.mark.parametrize("key", REGISTRY)
-def test_page_has_the_title_and_the_sections(key):
-    """The title is that of the registry; the sections are the same for all, in one order."""
-    text = page(key)
+def test_page_has_the_title_the_sections_the_nulls_and_the_options(key):
+    """As in the registry; the sections are the same for all, and the default null is said."""
+    text, test = page(key), REGISTRY[key]
     first, question = text.split("\n\n", 2)[:2]
-    assert first == f"# {key}: {REGISTRY[key].title}"
+    assert first == f"# {key}: {test.title}"
     assert question.startswith("**Question it answers.** ")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
-
-
-@pytest.mark.parametrize("key", REGISTRY)
-def test_page_names_every_null_of_the_test(key):
-    """Each null that the test takes is linked, and the default is said to be it."""
-    test = REGISTRY[key]
-    linked = re.findall(r"\[([a-z-]+)\]\(nulls\.md#\1\)", page(key))
+    assert set(test.options) <= set(re.findall(r"`(\w+)=", section(key, "Options")))
+    linked = set(re.findall(r"\[([a-z-]+)\]\(nulls\.md#\1\)", text))
     refused = {"exact", "consistency"} if key == "vasicek" else set()
-    assert set(test.nulls) <= set(linked)
-    assert set(linked) <= {*test.nulls, "tolerance", "cluster", *refused}
-    assert re.search(
-        rf"{test.default_null}\]\(nulls\.md#{test.default_null}\)\s+by\s+default", page(key)
-    )
+    assert set(test.nulls) <= linked <= {*test.nulls, "tolerance", "cluster", *refused}
+    default = test.default_null
+    assert re.search(rf"{default}\]\(nulls\.md#{default}\)\s+by\s+default", text)
 
 
-@pytest.mark.parametrize("key", REGISTRY)
-def test_page_names_every_option(key):
-    """The options of the test are in the section on them."""
-    named = set(re.findall(r"`(\w+)=", section(key, "Options")))
-    assert set(REGISTRY[key].options) <= named
-
-
-@pytest.mark.parametrize("key", nulls.REGISTRY)
-def test_null_has_its_section(key):
-    """Each null is explained, and in the table."""
-    assert section("nulls", key)
-    assert f"| `{key}` |" in page("nulls")
-
-
-@pytest.mark.parametrize("key", ct.lenses.REGISTRY)
-def test_lens_has_its_section(key):
-    """Each lens is explained, and in the table."""
-    assert section("lenses", key.partition("[")[0])
-    assert f"| `{key.partition('[')[0]}" in page("lenses")
+@pytest.mark.parametrize(
+    ("name", "registry"), [("nulls", nulls.REGISTRY), ("lenses", ct.lenses.REGISTRY)]
+)
+def test_null_and_lens_have_their_section(name, registry):
+    """Each is explained, and in the table."""
+    for key in registry:
+        short = key.partition("[")[0]
+        assert section(name, short)
+        assert f"| `{short}" in page(name)
 
 
 def rows_of_index():

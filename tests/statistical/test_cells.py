@@ -1,4 +1,4 @@
-"""Tests by cells keep their level, also for rare events and few rows a cell."""
+"""Tests of rows that are counted in cells or read by chunks keep their level and power."""
 
 import numpy as np
 import polars as pl
@@ -16,14 +16,14 @@ DATA_SETS = 80
 TESTS = ["ece", "ks", "kuiper", "brier", "cox", "hosmer-lemeshow"]
 
 
-def rejections(n, rate, alternative=lambda p: p, sets=DATA_SETS):
-    """Rates at which six tests of the same cells reject at 5 %; events have alternative(p)."""
+def rejections(n, rate, tests=TESTS, alternative=lambda p: p, sets=DATA_SETS, **options):
+    """Rates at which tests of the same cells reject at 5 %; events have alternative(p)."""
     rng = np.random.default_rng(11)
     rejected = []
     for seed in range(sets):
-        p = rng.beta(0.5, 0.5 / rate, n)
+        p = rng.beta(0.5, 0.5 * (1 - rate) / rate, n)
         frame = pl.DataFrame({"y": rng.binomial(1, alternative(p)), "p": p})
-        asked = {"label": "y", "probs": "p", "test": TESTS, "engine": "cells"}
+        asked = {"label": "y", "probs": "p", "test": tests, "engine": "cells", **options}
         table = calibration_test(None, frame, **asked, n_resamples=99, rng=seed)
         rejected.append([row.pvalue <= 0.05 for row in table])
     return np.mean(rejected, axis=0)
@@ -55,18 +55,7 @@ def test_too_extreme_predictions_are_found():
     assert (power >= 0.9).all(), power
 
 
-CURVES = [
-    "skce",
-    "kce",
-    "cme",
-    "smooth-ece",
-    "corp",
-    "ici",
-    "calibration-belt",
-    "unreliability",
-    "pigeon-heyse",
-    "t-cal",
-]
+CURVES = "skce kce cme smooth-ece corp ici calibration-belt unreliability pigeon-heyse t-cal"
 
 
 @pytest.mark.slow
@@ -83,16 +72,8 @@ CURVES = [
 def test_size_of_tests_of_curves_and_kernels(n, rate, sets):
     """At 5 %, of ten tests of the same counts, within four standard errors."""
     # Its grid is as fine as there is where events are rare, which takes seconds a data set.
-    tests = [key for key in CURVES if key != "smooth-ece" or rate > 1e-3]
-    rng = np.random.default_rng(12)
-    rejected = []
-    for seed in range(sets):
-        p = rng.beta(0.5, 0.5 * (1 - rate) / rate, n)
-        frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
-        asked = {"label": "y", "probs": "p", "test": tests, "engine": "cells"}
-        table = calibration_test(None, frame, **asked, n_resamples=99, rng=seed, scales=16)
-        rejected.append([row.pvalue <= 0.05 for row in table])
-    size = np.mean(rejected, axis=0)
+    tests = [key for key in CURVES.split() if key != "smooth-ece" or rate > 1e-3]
+    size = rejections(n, rate, tests, sets=sets, scales=16)
     assert (size <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / sets)).all(), size
 
 
@@ -118,13 +99,13 @@ def test_size_with_weights_is_that_of_the_level(n):
     assert (np.abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
 
 
-@pytest.mark.full
-def test_default_of_united_cells_keeps_its_level_and_finds_what_that_of_all_cells_finds():
+@pytest.mark.parametrize("sets", [16, pytest.param(DATA_SETS, marks=pytest.mark.slow)])
+def test_default_of_united_cells_keeps_its_level_and_finds_what_that_of_all_cells_finds(sets):
     """Where it is the only test, more than 16,384 cells are united; beside another they are not."""
     rng = np.random.default_rng(12)
     asked = {"label": "y", "probs": "p", "engine": "cells", "n_resamples": 99}
     united, right, every = [], [], []
-    for seed in range(DATA_SETS):
+    for seed in range(sets):
         p = rng.beta(0.7, 0.7, 30_000)
         odds = (p / (1 - p)) ** 0.97
         calibrated, frame = (
@@ -137,7 +118,47 @@ def test_default_of_united_cells_keeps_its_level_and_finds_what_that_of_all_cell
         united.append(found.pvalue <= 0.05)
         both = calibration_test(None, frame, **asked, rng=seed, test=["combined", "ks"])
         every.append(both[0].pvalue <= 0.05)
-    error = np.sqrt(0.05 * 0.95 / DATA_SETS)
+    error = np.sqrt(0.05 * 0.95 / sets)
     assert abs(np.mean(right) - 0.05) <= 3 * error
     assert 0.2 < np.mean(every) < 0.9  # where a loss would show
     assert abs(np.mean(united) - np.mean(every)) <= 0.1
+
+
+CHUNKED = 400
+
+
+def pvalues(m, n, engine, *, test="skce", power=1.0, digits=None):
+    """Return p-values of many data sets whose labels follow powers of the predictions."""
+    rng = np.random.default_rng(m)
+    names = [f"p{k}" for k in range(m)]
+    out = []
+    for seed in range(CHUNKED):
+        p = rng.dirichlet(np.ones(m), n)
+        if digits is not None:
+            p = np.round(p, digits) + 0.01
+            p /= p.sum(axis=1, keepdims=True)
+        q = p**power / (p**power).sum(axis=1, keepdims=True)
+        y = np.minimum((rng.random((n, 1)) > q.cumsum(axis=1)).sum(axis=1), m - 1)
+        frame = pl.DataFrame({"y": y, **{name: p[:, k] for k, name in enumerate(names)}})
+        asked = {"label": "y", "probs": names, "test": test, "engine": engine}
+        out.append(calibration_test(None, frame, **asked, n_resamples=99, rng=seed).pvalue)
+    return np.array(out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["skce", "combined"])
+@pytest.mark.parametrize(("m", "digits"), [(3, None), (10, None), (3, 1)], ids=["3", "10", "equal"])
+def test_size_by_chunks_is_that_of_the_level(m, digits, test):
+    """At 5 %, within four standard errors; rows with equals among them too."""
+    size = np.mean(pvalues(m, 300, "chunks", test=test, digits=digits) <= 0.05)
+    assert abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / CHUNKED), size
+
+
+@pytest.mark.slow
+def test_power_by_chunks_is_that_of_the_rows():
+    """Within four standard errors of a difference, of predictions that are too extreme."""
+    by_chunks, by_rows = (
+        np.mean(pvalues(3, 300, engine, power=0.6) <= 0.05) for engine in ("chunks", "rows")
+    )
+    assert 0.2 < by_rows < 0.95
+    assert abs(by_chunks - by_rows) <= 4 * np.sqrt(0.5 / CHUNKED), (by_chunks, by_rows)

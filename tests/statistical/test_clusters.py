@@ -35,21 +35,18 @@ SLOPES = ["calibration-slope", "calibration-in-the-large", "cox"]
 SUMS = ["cramer-von-mises", "hosmer-lemeshow", "pigeon-heyse"]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("key", ["brier", "skce", "ece", "ks", *SLOPES, *SUMS])
 def test_cluster_null_holds_the_level(key):
     """30 clusters of 3 to 30 rows, correlation 0.2: within the 99.9 % band of 7 %."""
     assert rejections(key, "cluster", 0.2) <= binom.ppf(0.999, SETS, 0.07)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("key", ["calibration-in-the-large", "skce", "ks"])
 def test_exact_null_does_not(key):
     assert rejections(key, "exact", 0.2) >= 0.12 * SETS
 
 
 @pytest.mark.slow
-@pytest.mark.full
 @pytest.mark.parametrize("key", ["brier", "skce"])
 def test_cluster_null_has_power(key):
     """Independent rows of a model that is too extreme: nearly that of the exact null."""
@@ -58,7 +55,6 @@ def test_cluster_null_has_power(key):
     assert cluster >= 0.25 * SETS
 
 
-@pytest.mark.full
 def test_risk_groups_of_clusters_find_more_than_bins_do():
     """A slope of 0.6: Hosmer-Lemeshow in about 38 % of the data sets, ECE in 19 %."""
     groups, bins = (
@@ -84,7 +80,6 @@ def bursts(seed, kind):
     return ct.Predictions(p, labels, sample_weight=weight, clusters=c)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("key", ["brier", "calibration-in-the-large", "skce"])
 @pytest.mark.parametrize("kind", ["weights", "bursts"])
 def test_skewed_sums_of_few_clusters_hold_the_level(kind, key):

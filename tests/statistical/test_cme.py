@@ -2,20 +2,12 @@
 
 import pytest
 from scipy.stats import binom
-from threadpoolctl import threadpool_limits
 
 from caltest.datasets import generative_model
 from caltest.measures import CME
 from caltest.nulls import REGISTRY as NULLS
 
 LEVEL, SETS = 0.05, 300
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Give BLAS one thread: the matrices are small, and the machine may be busy."""
-    with threadpool_limits(1):
-        yield
 
 
 def rejections(null, model, n, m, locations=None):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
-from threadpoolctl import threadpool_limits
 
 from caltest import Predictions, compare_calibrators, compare_models
 from caltest.calibrators import HistogramBinning, Identity, TemperatureScaling
@@ -56,19 +55,18 @@ class Likelier(Truth):
 def rejections(kind, sets, cv=3, level=LEVEL, **options):
     """Return the number of data sets in which a calibrated map is rejected."""
     found = 0
-    with threadpool_limits(1):
-        for seed in range(sets):
-            result = compare_calibrators(
-                sharp(60, seed, 2.0),
-                calibrators=[kind()],
-                cv=cv,
-                inner_cv=2,
-                correction=None,
-                n_resamples=39,
-                rng=seed,
-                **options,
-            )
-            found += result[kind.key].tests[0].pvalue <= level
+    for seed in range(sets):
+        result = compare_calibrators(
+            sharp(60, seed, 2.0),
+            calibrators=[kind()],
+            cv=cv,
+            inner_cv=2,
+            correction=None,
+            n_resamples=39,
+            rng=seed,
+            **options,
+        )
+        found += result[kind.key].tests[0].pvalue <= level
     return found
 
 
@@ -98,23 +96,22 @@ NOISE = {f"bins {k}": HistogramBinning(bins=k) for k in range(2, 12)}
 def optimism(sets):
     """Return the score of the winner, and the nested score, less that of the map on fresh rows."""
     scores = []
-    with threadpool_limits(1):
-        for seed in range(sets):
-            result = compare_calibrators(
-                sharp(90, seed, 1.0),
-                calibrators=NOISE,
-                score="brier",
-                cv=3,
-                n_resamples=1,
-                rng=seed,
-                correction=None,
-            )
-            winner = min(row.scores["Brier score"] for row in result.rows[:-1])
-            nested = result["selected"].scores["Brier score"]
-            fresh = sharp(4000, 1000 + seed, 1.0)
-            event = result.best.predict_proba(fresh)[:, 1]
-            truth = np.mean(np.square(event - fresh.labels))
-            scores.append([winner - truth, nested - truth])
+    for seed in range(sets):
+        result = compare_calibrators(
+            sharp(90, seed, 1.0),
+            calibrators=NOISE,
+            score="brier",
+            cv=3,
+            n_resamples=1,
+            rng=seed,
+            correction=None,
+        )
+        winner = min(row.scores["Brier score"] for row in result.rows[:-1])
+        nested = result["selected"].scores["Brier score"]
+        fresh = sharp(4000, 1000 + seed, 1.0)
+        event = result.best.predict_proba(fresh)[:, 1]
+        truth = np.mean(np.square(event - fresh.labels))
+        scores.append([winner - truth, nested - truth])
     return np.array(scores).T
 
 

@@ -86,14 +86,8 @@ def test_interval_of_a_grade_holds_its_rate(key, sets):
 @pytest.mark.parametrize(
     "key",
     [
-        "ece",
-        "ks",
-        "debiased-ece",
-        "corp",
-        "brier",
-        "log-loss",
-        "calibration-slope",
-        "calibration-in-the-large",
+        *("ece", "ks", "debiased-ece", "corp", "brier", "log-loss"),
+        *("calibration-slope", "calibration-in-the-large"),
     ],
 )
 def test_interval_holds_the_value_of_a_large_sample(key, sets):

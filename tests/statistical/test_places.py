@@ -34,7 +34,6 @@ def drawn(kind, rng, n):
 
 
 @pytest.mark.slow
-@pytest.mark.full
 @pytest.mark.parametrize("n", [50, 400])
 @pytest.mark.parametrize("kind", ["spread", "rare", "extreme", "ties", "five classes"])
 def test_calibrated_places_are_named_in_5_percent(kind, n):
@@ -45,7 +44,6 @@ def test_calibrated_places_are_named_in_5_percent(kind, n):
 
 
 @pytest.mark.slow
-@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 5])
 @pytest.mark.parametrize("n", [200, 1000])
 def test_intervals_of_named_places_hold_together(n, m):
@@ -67,7 +65,6 @@ def test_intervals_of_named_places_hold_together(n, m):
     assert missed / SETS <= BOUND
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("ask", ["groups", "segments"])
 def test_interval_of_the_worst_of_many_holds(ask):
     """That of the worst of 12 groups or segments that are right leaves out 0 in 5 % at most."""
@@ -89,7 +86,6 @@ def test_interval_of_the_worst_of_many_holds(ask):
 
 
 @pytest.mark.slow
-@pytest.mark.full
 def test_places_of_clusters_keep_the_level():
     """Rows of a cluster have the same label if they are equal, as a whole probability has it."""
     rng = np.random.default_rng(1)

@@ -1,7 +1,6 @@
 """Planned power and numbers of rows, against distributions that are known without simulation."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +8,6 @@ from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 
 import caltest as ct
-from caltest.planning import curve as searching
-from caltest.planning.curve import SizeSearch
-from caltest.planning.results import PowerRow
 from caltest.planning.truths import as_distribution, truth_of_classes
 from caltest.predictions import ModelData
 
@@ -141,52 +137,3 @@ def test_planned_standard_errors_are_those_of_simulated_studies(truth):
             values.append(getattr(ct.measures, test)(p, labels.astype(int)))
         assert np.mean(values) == pytest.approx(row.value, abs=5 * row.standard_error / 20)
         assert np.std(values) == pytest.approx(row.standard_error, rel=0.15)
-
-
-# ---- the search, on curves that are known --------------------------------------------------------
-
-
-def probit(n):
-    """Return the power of a two-sided normal test, 0.8 at n = 500."""
-    return norm.cdf(math.sqrt(n) * (norm.isf(0.025) + norm.ppf(0.8)) / math.sqrt(500) - 1.96)
-
-
-def logistic(n):
-    """Return another curve, logistic in log n, 0.8 at n = 500."""
-    return 1 / (1 + math.exp(-1.8 * math.log(n / 500)) / 4)
-
-
-def stepped(n):
-    """Return a curve with the steps of a discrete distribution around a smooth one."""
-    return min(1.0, max(0.0, probit(n) + 0.01 * math.sin(n)))
-
-
-@pytest.fixture
-def search_of(monkeypatch):
-    """Search a curve: data sets are drawn from its power and nothing is tested."""
-
-    def search(curve, seed):
-        rng = np.random.default_rng(seed)
-        blank = PowerRow(
-            test="", null="", n=0, n_datasets=0, rejections=0, estimate_name="", estimate=0.0
-        )
-
-        def simulate(_study, n, sets, *, stage):
-            rejections = int(rng.binomial(len(sets), curve(n)))
-            return [replace(blank, n=n, n_datasets=len(sets), rejections=rejections)]
-
-        monkeypatch.setattr(searching, "simulate", simulate)
-        return SizeSearch(None, 0.8, 20, 10_000, 1000).run()
-
-    return search
-
-
-@pytest.mark.parametrize("curve", [probit, logistic, stepped])
-def test_interval_of_the_rows_covers_the_truth(search_of, curve):
-    """The interval of 95 % has 500 nearly that often, whatever the curve."""
-    found = [search_of(curve, seed) for seed in range(200)]
-    rows, low, high = np.array(found).T
-    covered = int(((low <= 500) & (high >= 500)).sum())
-    assert covered >= binom.ppf((1 - BAND) / 2, 200, 0.93)
-    assert np.median(rows) == pytest.approx(500, rel=0.03)
-    assert np.std(rows) < 40

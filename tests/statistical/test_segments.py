@@ -58,37 +58,25 @@ def test_family_wise_error_holds_beside_a_wrong_segment(n_datasets):
     assert rejected <= binom.ppf(BAND, n_datasets, LEVEL)
 
 
-@pytest.mark.slow
-def test_planted_slice_is_found_by_a_scan():
-    """One cell in fifty, predicted at 5 % and observed at 15 %, in four data sets of five."""
-    found, n, n_datasets = 0, 10_000, 60
-    for seed in range(n_datasets):
-        rng = np.random.default_rng(seed)
-        columns = {f"x{j}": rng.normal(size=n) for j in range(4)}
-        columns |= {name: rng.integers(0, 7, n) for name in "ab"}
-        p = rng.beta(1, 19, n)
-        wrong = (columns["a"] == 3) & (columns["b"] == 5)
-        y = rng.random(n) < p + 0.1 * wrong
-        result = ct.test_segments(p, y, features=columns, n_resamples=99, rng=seed)
-        inside = [row for row in result if row.definition == "a = 3 & b = 5"]
-        found += any(row.adjusted <= LEVEL for row in inside)
-    assert found >= binom.ppf(1 - BAND, n_datasets, 0.8)
+PLANTED = {  # the rows, what definitions of segments have that hold them, the share that is found
+    "cell": (lambda x: (x["a"] == 3) & (x["b"] == 5), ("a = 3 & b = 5",), 0.8),
+    "corner": (lambda x: (x["x0"] > 1.07) & (x["x1"] < -1.07), ("x0 > ", "x1 <= "), 0.75),
+}
 
 
 @pytest.mark.slow
-def test_planted_corner_is_found_by_a_scan():
-    """The same share of rows between the cuts of two numbers, in three data sets of four."""
-    found, n, n_datasets = 0, 10_000, 200
+@pytest.mark.parametrize("kind", PLANTED)
+def test_planted_slice_is_found_by_a_scan(kind):
+    """One row in fifty, a cell or between the cuts of two numbers, at 5 % and observed at 15 %."""
+    rows, parts, share = PLANTED[kind]
+    found, n, n_datasets = 0, 10_000, 100
     for seed in range(n_datasets):
         rng = np.random.default_rng([seed, 77])
         columns = {f"x{j}": rng.normal(size=n) for j in range(4)}
         columns |= {name: rng.integers(0, 7, n) for name in "ab"}
         p = rng.beta(1, 19, n)
-        wrong = (columns["x0"] > 1.07) & (columns["x1"] < -1.07)
-        y = rng.random(n) < p + 0.1 * wrong
+        y = rng.random(n) < p + 0.1 * rows(columns)
         result = ct.test_segments(p, y, features=columns, n_resamples=199, rng=seed)
-        corners = [
-            row for row in result if "x0 > " in row.definition and "x1 <= " in row.definition
-        ]
-        found += any(row.adjusted <= LEVEL for row in corners)
-    assert found >= binom.ppf(1 - BAND, n_datasets, 0.75)
+        inside = [row for row in result if all(part in row.definition for part in parts)]
+        found += any(row.adjusted <= LEVEL for row in inside)
+    assert found >= binom.ppf(1 - BAND, n_datasets, share)

@@ -16,7 +16,6 @@ def times(rng, n, rate):
     return hazard, np.minimum(first, lost), first <= lost
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("components", [None, ["skce-narrow"]])
 def test_default_keeps_its_level_where_few_rows_are_known(components):
     """Of 50 rows some 35 are lost; labels that are redrawn as if all were known fail for one."""

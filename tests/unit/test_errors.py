@@ -9,11 +9,7 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, i
 
 @pytest.mark.parametrize(
     ("error", "base"),
-    [
-        (InvalidInput, ValueError),
-        (NotApplicable, ValueError),
-        (DegenerateDataWarning, UserWarning),
-    ],
+    [(InvalidInput, ValueError), (NotApplicable, ValueError), (DegenerateDataWarning, UserWarning)],
 )
 def test_errors_are_caught_as_what_python_calls_them(error, base):
     """Code that catches ValueError, or filters UserWarning, need not know caltest."""
@@ -21,8 +17,9 @@ def test_errors_are_caught_as_what_python_calls_them(error, base):
 
 
 def test_invalid_puts_rule_value_and_remedy_in_one_line():
-    """The three parts follow each other, set apart by semicolons."""
+    """The three parts follow each other, set apart by semicolons; a reason may stand alone."""
     assert str(invalid("r must be positive", "0", "pass 1")) == "r must be positive; got 0; pass 1"
+    assert str(NotApplicable("r has no limit")) == "r has no limit"
 
 
 @pytest.mark.parametrize(
@@ -38,10 +35,6 @@ def test_errors_carry_their_parts(error, parts):
     assert [getattr(copy, name) for name in parts] == list(error.args)
     assert str(copy) == str(error)
     assert all(part in str(error) for part in error.args)
-
-
-def test_error_without_remedy_is_its_reason():
-    assert str(NotApplicable("r has no limit")) == "r has no limit"
 
 
 def test_shown_is_one_short_line():

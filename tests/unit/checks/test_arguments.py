@@ -72,12 +72,7 @@ TAKEN = [
     (partial(check_fraction, name="span"), [1], 1.0),
     (
         check_classes_of_groups,
-        [
-            [["a", "b"], ["c"]],
-            (("a", "b"), ("c",)),
-            [["a", "b"], "c"],
-            [np.array(["a", "b"]), "c"],
-        ],
+        [[["a", "b"], ["c"]], (("a", "b"), ("c",)), [["a", "b"], "c"], [np.array(["a", "b"]), "c"]],
         (("a", "b"), ("c",)),
     ),
     (ranked, [3], None),
@@ -109,11 +104,7 @@ REFUSED = [
     (belt, [("external", 0.95, 4)], "internal must be True or False; got 'external'; pass "),
     (check_levels, [(), "0.95", (0.8, 95), None], "confidence must"),
     (check_digits, [0, 16, 2.0, True], "digits must be"),
-    (
-        check_design,
-        [np.zeros((2, 2, 2)), [], 3.0],
-        "design must have a row for each observation",
-    ),
+    (check_design, [np.zeros((2, 2, 2)), [], 3.0], "design must have a row for each observation"),
     (
         check_design,
         [[[1.0, 2.0], [np.nan, 3.0]]],
@@ -153,11 +144,7 @@ REFUSED = [
     (check_level, [0.95], r"got 0\.95; pass 0\.05 for a confidence of 95 %"),
     (positive, [0, -1, INF, NAN, "1", None, True], "h must be a positive number; got "),
     (integer, [1, 2.0, "3", None, True], "bins must be an integer of at least 2; got "),
-    (
-        groups,
-        [["a", None], [1.0, NAN], ["a", NAN]],
-        "groups must not be missing; got .* at row 1",
-    ),
+    (groups, [["a", None], [1.0, NAN], ["a", NAN]], "groups must not be missing; got .* at row 1"),
     (check_seed, [-1, 1.5, "1", True, np.random], "rng must be None, a non-negative integer"),
     *(
         (partial(check_level, name=name, percent=percent), [value], f"; pass {remedy}")

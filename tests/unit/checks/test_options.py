@@ -4,12 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from caltest.checks import (
-    check_groups,
-    check_pair,
-    check_rows,
-    check_weights,
-)
+from caltest.checks import check_groups, check_pair, check_rows, check_weights
 
 
 def test_groups_that_are_no_text_have_the_names_that_they_print():

@@ -16,18 +16,18 @@ from caltest.cli import _Later, app, main
 from caltest.errors import DegenerateDataWarning
 
 
-def test_version_is_that_of_the_package(caltest):
-    assert caltest("--version") == (0, f"caltest {package.__version__}\n", "")
-
-
-def test_no_command_prints_the_help(caltest):
-    """The name alone shows the commands and is no error."""
-    finished = caltest()
+@pytest.mark.parametrize(
+    ("group", "commands"),
+    [
+        ((), "demo test report calibrate compare power sample-size precision list schema"),
+        (("calibrate",), "fit apply"),
+    ],
+)
+def test_no_command_prints_the_help(caltest, group, commands):
+    """The name of the program or of a group alone shows the commands and is no error."""
+    finished = caltest(*group)
     assert (finished.status, finished.err) == (0, "")
-    for command in (
-        *("demo", "test", "report", "calibrate", "compare"),
-        *("power", "sample-size", "precision", "list", "schema"),
-    ):
+    for command in commands.split():
         # Old releases of Typer take PY_COLORS=0 for a wish for colours.
         assert f" {command} " in re.sub(r"\x1b\[[\d;]*m", "", finished.out)
 
@@ -118,14 +118,6 @@ def test_broken_installation_is_no_rejection(tmp_path):
     assert finished.stderr == b"caltest: this installation is broken: no typer\n"
 
 
-def test_calibrate_alone_prints_its_help(caltest):
-    """The group shows its two commands and is no error."""
-    finished = caltest("calibrate")
-    assert (finished.status, finished.err) == (0, "")
-    assert "fit" in finished.out
-    assert "apply" in finished.out
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("command", [["list"], ["schema", "report"]])
 def test_closed_pipe_is_no_error(command):
@@ -155,30 +147,26 @@ def test_interrupted_program_says_so():
     assert finished.stderr.strip() == "caltest: interrupted"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
-def test_interruption_is_one_line(caltest, monkeypatch, error):
-    """Control-C exits with 130, as shells expect."""
+@pytest.mark.cases(4)
+@pytest.mark.parametrize(
+    ("error", "cause", "finished"),
+    [
+        (KeyboardInterrupt, None, (130, "", "caltest: interrupted")),
+        (typer.Abort, None, (130, "", "caltest: interrupted")),
+        (SystemError, KeyboardInterrupt(), (130, "", "caltest: interrupted")),
+        (SystemError, ValueError("axes"), (70, "", "caltest: unexpected ValueError: axes; please")),
+    ],
+)
+def test_interruption_is_one_line(caltest, monkeypatch, error, cause, finished):
+    """Control-C exits with 130, as shells expect; numba raises a SystemError from what it was."""
 
     def fail(*_arguments, **_options):
-        raise error
+        raise error from cause
 
     monkeypatch.setattr(app, "app", fail)
-    assert caltest("list") == (130, "", "caltest: interrupted\n")
-
-
-def test_interruption_that_numba_wraps_is_one_line(caltest, monkeypatch):
-    """It raises a SystemError from what interrupted it; others are mistakes of the program."""
-
-    def fail(*_arguments, **_options):
-        raise SystemError("returned a result with an exception set") from cause
-
-    monkeypatch.setattr(app, "app", fail)
-    cause = KeyboardInterrupt()
-    assert caltest("list") == (130, "", "caltest: interrupted\n")
-    cause = ValueError("axes")
-    finished = caltest("list")
-    assert (finished.status, finished.out) == (70, "")
-    assert finished.err.startswith("caltest: unexpected ValueError: axes; please report it")
+    status, out, err = caltest("list")
+    assert (status, out, err[: len(finished[2])]) == finished
+    assert err.count("\n") == 1
 
 
 def test_lack_of_memory_is_one_line(caltest):

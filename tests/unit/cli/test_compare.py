@@ -89,22 +89,12 @@ def test_logits_and_weights_reach_the_calibrators(caltest, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("suffix", "start"),
-    [
-        (".json", '{\n  "schema": "caltest/calibrator-comparison/1"'),
-        (".md", "Least held-out log loss: "),
-        (".csv", "name,calibrator,log loss"),
-        (".html", '<div class="caltest">'),
-        (".tex", "\\begin{table}"),
-        (".txt", "Least held-out log loss: "),
-    ],
-)
-def test_format_is_that_of_the_output(caltest, models_csv, tmp_path, suffix, start):
-    output = tmp_path / f"compared{suffix}"
-    arguments = ("--probs", "good_", "--calibrators", "platt", "--cv", "2", "-o", output)
-    assert caltest("compare", models_csv, *QUICK, *arguments).out == ""
-    assert output.read_text(encoding="utf-8").startswith(start)
+def test_format_is_that_of_the_output(caltest, models_csv, tmp_path):
+    for name, start in (("c.md", "Least held-out log loss: "), ("c.csv", "name,calibrator,log lo")):
+        output = tmp_path / name
+        arguments = ("--probs", "good_", "--calibrators", "platt", "--cv", "2", "-o", output)
+        assert caltest("compare", models_csv, *QUICK, *arguments).out == ""
+        assert output.read_text(encoding="utf-8").startswith(start)
 
 
 @pytest.mark.full

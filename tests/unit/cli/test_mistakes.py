@@ -30,10 +30,7 @@ def run_on(caltest, tmp_path, content, *words):
         (b"\x00\x01\x02\n\xff\xfe", "which holds binary data; convert the file"),
         (b"PAR1\x00\x01\x00\x02", "binary data; name its format by --input-format parquet"),
         ("y,p_a,p_b\na,70%,30%\n", "got '70%' at line 2; write 0.7 for 70%"),
-        (
-            'y,p_a,p_b\na,"0,7","0.3"\n',
-            "got '0,7' at line 2; write decimal points, 0.7",
-        ),
+        ('y,p_a,p_b\na,"0,7","0.3"\n', "got '0,7' at line 2; write decimal points, 0.7"),
         ('y,p_a,p_b\na,"1,234",0.3\n', "got '1,234' at line 2; write 1234, without commas"),
         (
             'y,p_a,p_b\na,0.5,0.5\n\n"a\nb",0.5,0.5\na,0.5,0.5,7\n',
@@ -48,25 +45,13 @@ def run_on(caltest, tmp_path, content, *words):
             "y,p_a,p_b\na,high,low\n",
             "got 'high' at line 2; correct that row, or choose another column",
         ),
-        (
-            "y,p_a,p_b\na,0.5,0.5\nb,NaN,0.5\n",
-            "probs must not be missing; got nan at line 3",
-        ),
-        (
-            "y,p_a,p_b\na,0.5,0.6\n",
-            "sum to 1 in each row; got a sum of 1.1 at line 2",
-        ),
-        (
-            "y,p_a,p_b\na,2,-1\n",
-            "got 2 at line 2, class 'a'; pass probabilities, or --logits",
-        ),
+        ("y,p_a,p_b\na,0.5,0.5\nb,NaN,0.5\n", "probs must not be missing; got nan at line 3"),
+        ("y,p_a,p_b\na,0.5,0.6\n", "sum to 1 in each row; got a sum of 1.1 at line 2"),
+        ("y,p_a,p_b\na,2,-1\n", "got 2 at line 2, class 'a'; pass probabilities, or --logits"),
         ("y,p_a,p_b\na,50,50\n", "divide by 100 if they are percentages"),
         ("y,p_1\n0,20\n1,70.5\n", "divide by 100 if they are percentages, or pass --logits"),
         ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", "pass --classes a,c if the columns stand in that"),
-        (
-            "y,p_a,p_b\n,0.5,0.5\nb,0.5,0.5\n",
-            "labels must not be missing; got None at line 2",
-        ),
+        ("y,p_a,p_b\n,0.5,0.5\nb,0.5,0.5\n", "labels must not be missing; got None at line 2"),
         ("y,p_a\na,1.0\na,1.0\n", "pass --classes NAMES, the names of the columns"),
         ("p_1,y\n0,0.5\n1,0.6\n", "--label must name the labels and --probs the probabilities"),
         (
@@ -134,8 +119,6 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
         ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
         ("--correction x", "--correction must be one of"),
-        ("--output /", "--output must be a file in a folder that exists"),
-        ("--output no/such/file", "--output must be a file in a folder that exists"),
     ],
 )
 def test_mistake_in_an_option_is_one_line(caltest, tmp_path, words, message):
@@ -168,8 +151,7 @@ def test_first_words_are_answered_with_what_is_meant(
 
 @pytest.mark.filterwarnings("default::caltest.errors.ReadAsWarning")
 @pytest.mark.parametrize(
-    "words",
-    ["y_true,risk", "label,p", "Target,y_prob", "y,prob_1", "outcome;probability"],
+    "words", ["y_true,risk", "label,p", "Target,y_prob", "y,prob_1", "outcome;probability"]
 )
 def test_usual_names_of_columns_are_found(caltest, tmp_path, words):
     """The label is told, and so is the separator."""

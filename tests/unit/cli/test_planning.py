@@ -27,17 +27,15 @@ def test_sample_size_is_that_of_python(caltest):
 
 
 def test_widths_are_those_of_python(caltest):
-    """Where a width is given, the others are left out."""
-    expected = package.sample_size_for_precision(
-        beta(2, 5), ratio_width=None, slope_width=0.3, noise=0.1, rng=1
-    )
-    arguments = ("--slope-width", "0.3", "--noise", "0.1", "--seed", "1")
-    assert caltest("precision", "--beta", "2,5", *arguments) == (0, str(expected), "")
-
-
-def test_widths_have_the_defaults_of_python(caltest):
-    expected = package.sample_size_for_precision(beta(2, 5), rng=1)
-    assert caltest("precision", "--beta", "2,5", "--seed", "1") == (0, str(expected), "")
+    """With its defaults; where a width is given, the others are left out."""
+    given = ("--slope-width", "0.3", "--noise", "0.1")
+    for options, words in (
+        ({}, ()),
+        ({"ratio_width": None, "slope_width": 0.3, "noise": 0.1}, given),
+    ):
+        expected = package.sample_size_for_precision(beta(2, 5), **options, rng=1)
+        finished = caltest("precision", "--beta", "2,5", *words, "--seed", "1")
+        assert finished == (0, str(expected), "")
 
 
 @pytest.mark.full

@@ -41,19 +41,14 @@ def test_bar_shows_rows_per_second():
     assert "rows/s" in terminal.getvalue()
 
 
-def test_bar_does_not_show_for_short_work(monkeypatch):
+@pytest.mark.parametrize(("delay", "quiet"), [(60.0, False), (0.0, True)])
+def test_bar_does_not_show_for_short_work_or_where_quiet(monkeypatch, delay, quiet):
     """Work under a second leaves no trace."""
-    monkeypatch.setattr(output, "DELAY", 60.0)
-    with redirect_stderr(Terminal()) as terminal, output.progress_bar("testing") as update:
-        update(1, 1)
-    assert not terminal.getvalue().strip()
-
-
-def test_bar_does_not_show_where_quiet():
-    with redirect_stderr(Terminal()) as terminal, output.progress_bar("a", quiet=True) as update:
+    monkeypatch.setattr(output, "DELAY", delay)
+    with redirect_stderr(Terminal()) as terminal, output.progress_bar("a", quiet=quiet) as update:
         time.sleep(0.1)
         update(1, 2)
-    assert not terminal.getvalue()
+    assert not terminal.getvalue().strip()
 
 
 def test_bar_does_not_show_in_a_pipe(capsys):

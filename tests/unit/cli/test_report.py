@@ -13,22 +13,18 @@ SEEDED = (*QUICK, "--seed", "1")
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("name", "start"), [("html", "<!DOCTYPE html>"), ("md", "# Are"), ("json", "{")]
+    ("name", "suffix", "start"),
+    [("html", "", "<!DOCTYPE html>"), ("md", ".md", "# Are"), ("json", ".json", "{")],
 )
-def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
+def test_format_is_chosen_by_name_or_by_the_suffix_of_the_output(
+    caltest, predictions_csv, name, suffix, start
+):
+    """With --output nothing is left for stdout, and stderr says what was written."""
     finished = caltest("report", predictions_csv, *SEEDED, "--format", name)
     assert (finished.status, finished.err) == (0, "")
     assert finished.out.startswith(start)
     assert finished.out.endswith("\n")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("suffix", "start"), [(".md", "# Are"), ("", "<!DOC")])
-def test_output_goes_to_a_file_in_the_format_of_its_suffix(
-    caltest, predictions_csv, tmp_path, suffix, start
-):
-    """With --output nothing is left for stdout, and stderr says what was written."""
-    path = tmp_path / f"report{suffix}"
+    path = predictions_csv.with_name(f"report{suffix}")
     finished = caltest("report", predictions_csv, *SEEDED, "-o", path)
     assert (finished.status, finished.out) == (0, "")
     assert finished.err.startswith(f"wrote {path}: ")

@@ -68,19 +68,23 @@ def test_calibrator_inside_of_another_takes_options():
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("test", "texts", "message"),
     [
-        (["bins"], r"--set must be KEY=VALUE; got 'bins'; write it as in --set bins=10"),
-        (["=3"], r"--set must be KEY=VALUE; got '=3'"),
-        (["bins=3", "bins=4"], r"--set must give an option one value; got bins twice"),
-        (["bin=3"], r"--set for --test ece must be one of 'binning', .*; did you mean 'bins'\?"),
-        (["bins.x=3"], r"bins has no options of its own; got '--set bins.x'"),
+        ("ece", ["bins"], r"--set must be KEY=VALUE; got 'bins'; write it as in --set bins=10"),
+        ("ece", ["=3"], r"--set must be KEY=VALUE; got '=3'"),
+        ("ece", ["bins=3", "bins=4"], r"--set must give an option one value; got bins twice"),
+        ("ece", ["bin=3"], r"--set for --test ece .* one of 'binning', .*; did you mean 'bins'\?"),
+        ("ece", ["bins.x=3"], r"bins has no options of its own; got '--set bins.x'"),
+        ("skce", ["kernel=gauss"], r"--set kernel must be one of .*; did you mean 'gaussian'\?"),
+        ("skce", ["kernel.metrc=tv"], r"--set for kernel=exponential .*; did you mean 'metric'\?"),
+        ("skce", ["kernel.bandwidth=0"], r"bandwidth must be"),
+        ("skce", ["kernel=none", "kernel.metric=tv"], r"kernel has no options of its own"),
     ],
 )
-def test_mistake_in_a_setting_is_named(texts, message):
-    """The message names the option, the tests and what they take."""
+def test_mistake_in_a_setting_is_named(test, texts, message):
+    """The message names the option, the tests or the kernel, and what they take."""
     with pytest.raises(InvalidInput, match=message):
-        settings.test_options(settings.parse(texts), ["ece"])
+        settings.test_options(settings.parse(texts), [test])
 
 
 @pytest.mark.parametrize(
@@ -98,18 +102,3 @@ def test_mistake_in_an_option_of_a_calibrator_is_named(method, texts, message):
     """The message lists the options; the seed and the classes have options of their own."""
     with pytest.raises(InvalidInput, match=message):
         settings.calibrator(method, settings.parse(texts))
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["kernel=gauss"], r"--set kernel must be one of .*; did you mean 'gaussian'\?"),
-        (["kernel.metrc=tv"], r"--set for kernel=exponential .*; did you mean 'metric'\?"),
-        (["kernel.bandwidth=0"], r"bandwidth must be"),
-        (["kernel=none", "kernel.metric=tv"], r"kernel has no options of its own"),
-    ],
-)
-def test_mistake_in_a_kernel_is_named(texts, message):
-    """The message lists the kernels, or the options of the one."""
-    with pytest.raises(InvalidInput, match=message):
-        settings.test_options(settings.parse(texts), ["skce"])

@@ -20,13 +20,6 @@ def test_result_is_that_of_python(caltest, predictions_csv):
     assert finished == (0, str(expected), "")
 
 
-def test_by_tests_each_group(caltest, predictions_csv):
-    arguments = ("--probs", "p_", "--by", "ward", "--format", "json")
-    finished = caltest("test", predictions_csv, *QUICK, *arguments)
-    rows = json.loads(finished.out)["rows"]
-    assert [(row["group"], row["n"]) for row in rows] == [("A", 4), ("B", 4)]
-
-
 def test_groups_are_printed_as_in_python(caltest, wards_csv):
     """With the names of their columns, and the values of each where they are crossed."""
     frame = pl.read_csv(wards_csv)
@@ -68,34 +61,28 @@ def test_verdict_takes_groups_and_segments(caltest, wards_csv):
 
 
 @pytest.mark.parametrize(
-    ("name", "start"),
+    ("suffix", "name", "start"),
     [
-        ("text", "Too few rows to tell (p = "),
-        ("json", '{\n  "schema": "caltest/htest/3",\n  "test": "combined"'),
-        ("markdown", "Too few rows to tell (p = "),
-        ("csv", "data_name,group,test"),
-        ("html", '<div class="caltest">'),
-        ("latex", "\\begin{table}"),
+        (".txt", "text", "Too few rows to tell (p = "),
+        (".json", "json", '{\n  "schema": "caltest/htest/3",\n  "test": "combined"'),
+        (".md", "markdown", "Too few rows to tell (p = "),
+        (".csv", "csv", "data_name,group,test"),
+        (".html", "html", '<div class="caltest">'),
+        (".tex", "latex", "\\begin{table}"),
     ],
 )
-def test_format_is_chosen_by_name(caltest, predictions_csv, name, start):
-    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", "--format", name)
+def test_format_is_chosen_by_name_or_by_the_suffix_of_the_output(
+    caltest, predictions_csv, suffix, name, start
+):
+    """With --output nothing is left for stdout."""
+    path = predictions_csv.with_name(f"result{suffix}")
+    words = ("test", predictions_csv, *QUICK, "--probs", "p_")
+    finished = caltest(*words, "--format", name)
     assert finished.out.startswith(start)
     assert finished.out.endswith("\n")
     assert finished.err == ""
-
-
-@pytest.mark.parametrize("suffix", [".txt", ".json", ".md", ".csv", ".html", ".tex"])
-def test_output_goes_to_a_file_in_the_format_of_its_suffix(
-    caltest, predictions_csv, tmp_path, suffix
-):
-    """With --output nothing is left for stdout."""
-    path = tmp_path / f"result{suffix}"
-    finished = caltest("test", predictions_csv, *QUICK, "--probs", "p_", "-o", path)
-    assert finished == (0, "", "")
-    names = {".txt": "text", ".md": "markdown", ".tex": "latex"}
-    arguments = ("--format", names.get(suffix, suffix[1:]))
-    assert path.read_text() == caltest("test", predictions_csv, *QUICK, *arguments).out
+    assert caltest(*words, "-o", path) == (0, "", "")
+    assert path.read_text() == finished.out
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
@@ -317,13 +304,6 @@ def test_pattern_stands_for_several_files(caltest, parts):
     assert "cells" not in rows["parameters"]
     assert cells["parameters"]["cells"] > 500
     assert rows["statistic"] == pytest.approx(cells["statistic"], abs=1e-4)
-
-
-def test_groups_of_several_files(caltest, parts):
-    """A column splits the rows, by cells too."""
-    arguments = (*QUICK, "--probs", "p", "--test", "ks", "--by", "day", "--format", "json")
-    rows = json.loads(caltest("test", parts, *arguments, "--engine", "cells").out)["rows"]
-    assert [(row["group"], row["n"]) for row in rows] == [(0, 300), (1, 300)]
 
 
 def test_several_classes_are_read_by_chunks(caltest, tmp_path):

@@ -7,13 +7,7 @@ from scipy.stats import combine_pvalues
 from caltest import InvalidInput
 from caltest.comparison.outcomes import fisher_pvalue, make_calibration_tests
 
-SETTINGS = {
-    "null": None,
-    "correction": "holm",
-    "level": None,
-    "n_resamples": 19,
-    "n_jobs": None,
-}
+SETTINGS = {"null": None, "correction": "holm", "level": None, "n_resamples": 19, "n_jobs": None}
 
 
 @pytest.mark.parametrize("size", [2, 3, 10])

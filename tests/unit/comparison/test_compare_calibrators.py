@@ -174,16 +174,6 @@ def test_selected_has_the_least_score_and_best_is_fitted_to_all_rows():
     assert result.best.predict_proba(DATA) == pytest.approx(expected)
 
 
-def test_planted_temperature_is_found():
-    """Predictions that are twice as sharp as they should be: temperature beats doing nothing."""
-    result = compare(sharp(400, m=4, seed=1), calibrators=["temperature"], n_resamples=99)
-    assert result.selected == "temperature"
-    assert result.best.temperature_ == pytest.approx(2.0, rel=0.2)
-    assert result["temperature"].difference < -3 * result["temperature"].stderr
-    assert result["identity"].tests[0].pvalue == 0.01
-    assert result["temperature"].tests[0].pvalue > 0.1
-
-
 def test_calibrators_may_be_keys_objects_and_named():
     """A key, an object, a list, a dict; Identity is there anyway, once."""
     names = [row.name for row in compare(calibrators=["identity", PlattScaling()]).rows]

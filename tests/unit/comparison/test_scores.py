@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from caltest import InvalidInput, NotApplicable, Predictions, measures
-from caltest.comparison.scores import (
-    SCORES,
-    check_score,
-    mean_score,
-    reported,
-    row_scores,
-)
+from caltest.comparison.scores import SCORES, check_score, mean_score, reported, row_scores
 from caltest.datasets import generative_model
 
 

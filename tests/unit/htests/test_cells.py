@@ -13,7 +13,7 @@ from caltest.measures.base import keys_by_cells
 TESTS = [key for key in keys_by_cells() if key != "combined"]  # which has scales of its own
 
 
-def frame(n=3000, seed=0, slope=1.0):
+def frame(n=1000, seed=0, slope=1.0):
     """Return predictions on a grid that cells keep apart, and labels."""
     rng = np.random.default_rng(seed)
     p = rng.beta(1, 3, n)
@@ -40,7 +40,7 @@ def test_cells_agree_with_rows(test):
 def test_cells_of_equal_predictions_are_rows(test):
     """Nothing is lost where the predictions of a cell are equal."""
     rng = np.random.default_rng(3)
-    p = rng.choice(np.arange(1, 40) / 64, 2000)
+    p = rng.choice(np.arange(1, 40) / 64, 500)
     data = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
     rows = run(data, "rows", test=test, n_resamples=49)
     cells = run(data, "cells", test=test, n_resamples=49)
@@ -65,16 +65,16 @@ def test_lenses_of_several_classes(lens):
 
 def test_auto_takes_cells_of_many_rows(monkeypatch):
     """Above a number of rows, where the test has a version for cells."""
-    monkeypatch.setattr(ways, "ROWS", 2999)
+    monkeypatch.setattr(ways, "ROWS", 999)
     assert "cells" in run(frame(), "auto", test="ks", n_resamples=49).parameters
     assert "cells" in run(frame().lazy(), "auto", test="ks", n_resamples=49).parameters
-    chunks = iter([frame(2000), frame(2000)])
-    assert run(chunks, "auto", test="ks", n_resamples=49).n == 4000
+    chunks = iter([frame(700), frame(700)])
+    assert run(chunks, "auto", test="ks", n_resamples=49).n == 1400
     assert "cells" not in run(frame(), "auto", test="skce-linear", n_resamples=49).parameters
-    monkeypatch.setattr(ways, "ROWS", 3000)
+    monkeypatch.setattr(ways, "ROWS", 1000)
     assert "cells" not in run(frame(), "auto", test="ks", n_resamples=49).parameters
-    few = run(iter([frame(1000), frame(1000, 1)]), "auto", test="ks", n_resamples=49)
-    assert few.n == 2000
+    few = run(iter([frame(300), frame(300, 1)]), "auto", test="ks", n_resamples=49)
+    assert few.n == 600
     assert "cells" not in few.parameters
 
 
@@ -113,7 +113,7 @@ def test_what_needs_the_rows_is_refused(options, words):
 def test_groups_are_as_many_as_memory_holds(monkeypatch):
     """Resampled statistics of all of them are held for the joint adjustment."""
     monkeypatch.setattr(cells_module, "MOST", 250)
-    data = frame().with_columns(g=pl.Series(["a", "b", "c"] * 1000))
+    data = frame().with_columns(g=pl.Series(["a", "b", "c", "a"] * 250))
     with pytest.raises(NotApplicable, match="3 tests of groups and lenses with B = 99 hold 300"):
         run(data, "cells", test="ks", by="g", n_resamples=99)
 

@@ -9,7 +9,6 @@ import pytest
 
 from caltest import GroupsTest, InvalidInput, NotApplicable, SegmentsTest, test_segments
 from caltest import test_calibration as calibration_test
-from caltest.cli.app import run as command
 from caltest.cli.list_ import bundled
 from caltest.sources import sources
 
@@ -103,13 +102,3 @@ def test_auto_takes_cells_of_many_rows_that_lie(monkeypatch, tmp_path):
     assert isinstance(run(path, **asked), GroupsTest)
     asked["segments"] = ["risk"]
     assert isinstance(run(path, **asked, n_resamples=9), SegmentsTest)
-
-
-def test_command_line(tmp_path, capsys, monkeypatch):
-    """Segments of a pattern of files, by name."""
-    monkeypatch.chdir(tmp_path)
-    people(off=0.2).write_parquet("part-0.parquet")
-    words = ("test", "part-*.parquet", "--label", "y", "--probs", "p", "--engine", "cells")
-    more = ("--segments", "region,age", "--seed", "1", "--quiet", "--level", "0.05")
-    assert command([*words, *more]) == 0
-    assert "region = north & age = 3" in capsys.readouterr().out.replace("\n", " ")

@@ -1,6 +1,5 @@
 """`test_master_scale`: grades from a table, traffic lights, the portfolio, errors."""
 
-import json
 import re
 import warnings
 
@@ -10,13 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from caltest import (
-    DegenerateDataWarning,
-    HTestTable,
-    InvalidInput,
-    NotApplicable,
-    Predictions,
-)
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest import test_master_scale as master_scale_test
 
@@ -116,12 +109,6 @@ def test_correlation_reaches_the_factor_model_only():
     low, high = (run(test=TESTS, correlation=c).pvalues.reshape(5, 4) for c in (0.01, "corporate"))
     np.testing.assert_array_equal(low[:, :3], high[:, :3])
     assert (low[2:, 3] < high[2:, 3]).all()
-
-
-def test_table_travels():
-    table = run(test=["jeffreys", "vasicek"])
-    assert HTestTable.from_dict(json.loads(table.to_json())) == table
-    assert "light" in table.to_csv().splitlines()[0]
 
 
 def test_certain_grades_are_defined():

@@ -8,11 +8,7 @@ from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predicti
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests.run import NamedTest, check_options
-from caltest.measures import (
-    SKCE,
-    skce,
-    smooth_ece,
-)
+from caltest.measures import SKCE, skce, smooth_ece
 
 TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})
 
@@ -51,20 +47,6 @@ def test_key_stands_for_an_estimator(key, options, estimator, predictions):
     assert result.test == key
     expected = pytest.approx(skce(predictions, **estimator), rel=1e-12)
     assert result.statistic == result.estimate == expected
-
-
-# ---- le cessie -----------------------------------------------------------------------------------
-
-TEST_LE_CESSIE = "le-cessie-van-houwelingen"
-
-
-def test_result_has_the_numbers_that_rms_prints():
-    """SSE, its expected value and standard deviation; z from them."""
-    data = generative_model("M1", n=500, m=2, rng=0)
-    result = calibration_test(None, data, test=TEST_LE_CESSIE, null="asymptotic", internal=True)
-    sse, expected, sd = (result.parameters[name] for name in ("SSE", "E", "SD"))
-    assert sse == pytest.approx(np.sum((data.labels - data.probs[:, 1]) ** 2))
-    assert result.statistic == pytest.approx((sse - expected) / sd, rel=1e-9)
 
 
 # ---- hosmer lemeshow -----------------------------------------------------------------------------
@@ -212,9 +194,3 @@ def test_one_impossible_label_is_found_at_any_size():
             ):
                 result = calibration_test(probs, labels, test=key, null=null, n_resamples=99, rng=0)
             assert result.pvalue <= 0.01
-
-
-def test_options_of_one_test_are_refused_by_the_others():
-    """`slopes=` belongs to Cox's test of both parameters."""
-    with pytest.raises(InvalidInput, match="options must be taken by a test"):
-        calibration_test(changed(), test="calibration-slope", slopes="common")

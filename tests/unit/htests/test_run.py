@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest import (
-    DegenerateDataWarning,
-    HTestTable,
-    InvalidInput,
-    NotApplicable,
-    Predictions,
-)
+from caltest import DegenerateDataWarning, HTestTable, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.htests import REGISTRY
@@ -31,14 +25,6 @@ def run(predictions, **options):
 # ---- what comes back ----------------------------------------------------------------------------
 
 
-def test_null_that_draws_nothing_has_no_seed(predictions):
-    """B and the seed would mean nothing."""
-    result = run(predictions, null="distribution-free")
-    assert result.n_resamples is None
-    assert result.seed is None
-    assert result.null_distribution is None
-
-
 @pytest.mark.parametrize(
     "test", ["hosmer-lemeshow", "pigeon-heyse", "le-cessie-van-houwelingen", "calibration-belt"]
 )
@@ -56,14 +42,11 @@ def test_development_sample_is_judged_by_the_only_law_it_has(test):
 @pytest.mark.parametrize(
     ("options", "rows"),
     [
-        ({"lens": ["strong", "confidence"]}, ["strong", "confidence"]),
         ({"lens": "classwise"}, ["classwise[0]", "classwise[1]", "classwise[2]"]),
-        ({"test": ["skce", "skce-linear"]}, ["strong", "strong"]),
         ({"lens": ("strong", Confidence()), "test": ["skce"]}, ["strong", "confidence"]),
-        ({"by": True}, ["strong"] * 3),
     ],
 )
-def test_several_tests_lenses_or_groups_give_a_table(options, rows, predictions):
+def test_several_lenses_give_a_table(options, rows, predictions):
     """A row for each, in the order of the call; a family is several lenses."""
     table = run(predictions, **options)
     assert isinstance(table, HTestTable)
@@ -95,22 +78,19 @@ def test_level_reaches_every_row(predictions):
         _ = run(predictions).rejected
 
 
-# ---- data ---------------------------------------------------------------------------------------
-
-
-def test_lens_does_not_change_the_number_of_classes_shown(predictions):
-    """The print says what data came in; the lens says how it is seen."""
-    assert run(predictions, lens="confidence").m == 3
-
-
 # ---- the default test ---------------------------------------------------------------------------
 
 
 def test_default_is_the_combined_test(predictions):
-    """Asked for by its name, it has no note on the default either."""
+    """Asked for by its name, it has no note on the default; its own null and options stay with it.
+
+    What it lacks is given to the SKCE, below.
+    """
     result = run(predictions)
     assert result == run(predictions, test="combined")
     assert not any("default test" in note for note in result.notes)
+    for options in ({"null": "exact"}, {"components": ["class-curves", "skce"]}):
+        assert run(predictions, **options).test == "combined"
 
 
 @pytest.mark.parametrize(
@@ -128,13 +108,6 @@ def test_what_the_default_has_not_is_given_to_the_skce(predictions, options, nam
     assert (result.test, result.pvalue, result.estimate) == ("skce", asked.pvalue, asked.estimate)
     assert any("'combined'" in note and named in note for note in result.notes)
     assert not any("'combined'" in note for note in asked.notes)
-
-
-@pytest.mark.parametrize("options", [{"null": "exact"}, {"components": ["ece", "ks"]}])
-def test_what_the_default_has_stays_with_it(options):
-    """Its own null and its own options."""
-    data = generative_model("M1", n=30, m=2, rng=1)
-    assert run(data, **options).test == "combined"
 
 
 # ---- warnings and errors ------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import beta, dirichlet, norm
+from scipy.stats import beta, binom, dirichlet, norm
 
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
@@ -188,14 +188,10 @@ def test_faulty_argument_is_refused(options, message):
         ct.power(DIRICHLET, **QUICK | options)
 
 
-def test_null_without_a_meaning_is_refused_at_once():
-    with pytest.raises(NotApplicable, match="null 'asymptotic' has no meaning"):
-        ct.power(DIRICHLET, test="kce", null="asymptotic", **QUICK)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"test": "kce", "null": "asymptotic"}, "null 'asymptotic' has no meaning"),
         ({"test": ["skce", "ks"]}, "ks is not defined for any data set of n = 40: .* 3 classes"),
         (
             {"test": "brier", "tolerance": 0.1},
@@ -256,15 +252,15 @@ BLANK = PowerRow(
 def search(monkeypatch):
     """Return a search whose data sets are drawn from the power of a curve."""
 
-    def make(curve, seed=1, n_min=20, n_max=10_000):
+    def make(curve, seed=1, n_min=20, n_max=10_000, sets=300):
         rng = np.random.default_rng(seed)
 
-        def simulate(_study, n, sets, *, stage):
-            rejections = int(rng.binomial(len(sets), curve(n)))
-            return [replace(BLANK, n=n, n_datasets=len(sets), rejections=rejections)]
+        def simulate(_study, n, looks, *, stage):
+            rejections = int(rng.binomial(len(looks), curve(n)))
+            return [replace(BLANK, n=n, n_datasets=len(looks), rejections=rejections)]
 
         monkeypatch.setattr(searching, "simulate", simulate)
-        return SizeSearch(None, 0.8, n_min, n_max, 300)
+        return SizeSearch(None, 0.8, n_min, n_max, sets)
 
     return make
 
@@ -282,6 +278,25 @@ def test_search_finds_the_crossing(search, n):
     assert found == pytest.approx(n, rel=0.25)
     looks = sum(row.n_datasets for row in one.rows() if n / 2 < row.n < 2 * n)
     assert looks >= 300
+
+
+CURVES = {  # of which the power is 0.8 at 500 rows, or nearly, where it has steps
+    "probit": curve_through(500),
+    "logistic": lambda n: 1 / (1 + math.exp(-1.8 * math.log(n / 500)) / 4),
+    "stepped": lambda n: np.clip(curve_through(500)(n) + 0.01 * math.sin(n), 0, 1),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("curve", CURVES)
+def test_interval_of_the_rows_covers_the_truth(search, curve):
+    """The interval of 95 % has 500 nearly that often, whatever the curve."""
+    found = [search(CURVES[curve], seed, sets=1000).run() for seed in range(200)]
+    rows, low, high = np.array(found).T
+    covered = int(((low <= 500) & (high >= 500)).sum())
+    assert covered >= binom.ppf(0.0005, 200, 0.93)
+    assert np.median(rows) == pytest.approx(500, rel=0.03)
+    assert np.std(rows) < 40
 
 
 def test_search_ends_at_the_largest_and_the_least_size(search):

@@ -6,7 +6,6 @@ from scipy import stats
 from sklearn.linear_model import BayesianRidge
 
 import caltest as ct
-from caltest.errors import InvalidInput
 from caltest.forecasts.container import moved
 from caltest.planning.truths import ForecastDistribution, truth_of_errors
 
@@ -100,8 +99,3 @@ def test_what_is_no_truth_of_forecasts_is_refused(options, message):
 def test_errors_of_forecasts_are_none_of_classes():
     with pytest.raises(ct.InvalidInput, match="shift has no effect on predictions of classes"):
         ct.power(stats.beta(2, 5), n=20, shift=0.1)
-
-
-def test_width_of_a_share_is_below_one():
-    with pytest.raises(InvalidInput, match="coverage_width must be a share, at most 1; got 6"):
-        ct.sample_size_for_precision(forecasts(), coverage_width=6)

@@ -172,6 +172,7 @@ def test_quantiles_have_a_coverage_alone():
         (PROBS, {"bias_width": 0.3}, "bias_width has no effect on predictions of classes"),
         (GAUSSIAN, {"temperature": 2}, "temperature has no effect on forecasts"),
         (GAUSSIAN, {"spread_width": -1}, "spread_width must be a positive number"),
+        (GAUSSIAN, {"coverage_width": 6}, "coverage_width must be a share, at most 1; got 6"),
     ],
 )
 def test_width_of_the_other_kind_is_refused(model, options, message):

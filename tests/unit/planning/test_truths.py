@@ -21,10 +21,7 @@ def test_slope_and_intercept_are_those_of_the_log_odds():
     q = truth_of_classes(2, slope=0.8, intercept=-0.3).of(P2[:2])
     logit = np.log(P2[:2, 1] / P2[:2, 0])
     np.testing.assert_allclose(np.log(q[:, 1] / q[:, 0]), -0.3 + 0.8 * logit)
-    by_slope, by_temperature = (
-        truth_of_classes(3, slope=0.5),
-        truth_of_classes(3, temperature=2),
-    )
+    by_slope, by_temperature = (truth_of_classes(3, slope=0.5), truth_of_classes(3, temperature=2))
     np.testing.assert_allclose(by_slope.of(P3), by_temperature.of(P3), atol=1e-15)
     a = np.array([0.0, 1.0, -0.5])
     expected = P3 * np.exp(a)

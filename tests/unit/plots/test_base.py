@@ -14,11 +14,6 @@ TABLE = ct.test_calibration([0.2, 0.7], [0, 1], test=["brier", "ks"], n_resample
 RESULT = TABLE[0]
 
 
-def test_axes_are_those_given():
-    ax = Figure().add_subplot()
-    assert base.axes(ax) is ax
-
-
 @pytest.mark.parametrize(
     ("plot", "options", "message"),
     [
@@ -37,9 +32,6 @@ def test_what_cannot_be_drawn_is_refused(plot, options, message):
     """The message names the argument and what it must be."""
     with pytest.raises(InvalidInput, match=message):
         getattr(ct.plots, plot)(**options)
-
-
-def test_belt_belongs_to_its_test():
     with pytest.raises(NotApplicable, match="belongs to the test 'calibration-belt', not 'brier'"):
         ct.plots.calibration_belt(RESULT)
 
@@ -54,8 +46,9 @@ def test_new_figure_needs_no_pyplot():
     assert run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_settings_of_matplotlib_stay():
-    before = mpl.rcParams.copy()
+def test_axes_are_those_given_and_settings_of_matplotlib_stay():
+    ax, before = Figure().add_subplot(), mpl.rcParams.copy()
+    assert base.axes(ax) is ax
     base.legend(base.label_axes(base.axes(None), "x", "y", "title"))
     assert mpl.rcParams.copy() == before
 

@@ -47,12 +47,6 @@ def test_curve_of_two_classes_is_what_the_map_predicts(kind, from_logits):
     np.testing.assert_allclose(q[inside], calibrator.predict_proba(at)[:, 1], rtol=1e-9)
 
 
-def test_venn_abers_shows_its_interval():
-    ax = calibration_map(VennAbers().fit(TWO))
-    assert names_of(ax) == ["$p_0$ to $p_1$"]
-    assert len(ax.collections) == 1
-
-
 def test_class_curves_are_the_maps_before_normalisation():
     """One-vs-rest has a map for each class."""
     calibrator = OneVsRest(IsotonicCalibrator()).fit(FIVE)
@@ -171,17 +165,6 @@ def test_heat_map_holds_the_parameters(form):
         expected.ravel().tolist(), abs=0.0051
     )
     assert ax.get_xticklabels()[-1].get_text() == ("intercept" if form == "linear" else "c")
-
-
-def test_heat_map_of_many_classes_names_some():
-    """The intercept is always named, and cells have no numbers."""
-    data = ct.datasets.generative_model("M1", 2000, 57, rng=1)
-    ax = parameter_heatmap(cal.VectorScaling().fit(data))
-    assert not ax.texts
-    words = [text.get_text() for text in ax.get_xticklabels()]
-    assert words[:2] == ["0", "5"]
-    assert words[-1] == "intercept"
-    assert len(words) <= 41
 
 
 def test_map_without_parameters_is_not_applicable():

@@ -119,16 +119,11 @@ def test_wrong_arguments_are_refused(given):
 PD, D, N = [0.001, 0.01, 0.05], [0, 30, 55], [1000, 2000, 1000]
 
 
-def test_lights_have_colours_and_extreme_grades_are_drawn():
+def test_extreme_grades_are_drawn():
     """No default, only defaults, and PDs of 0 and 1."""
-    table = ct.test_master_scale(PD, D, N)
-    texts = [text.get_text() for text in master_scale(table).get_legend().get_texts()]
-    lights = sorted(set(table.traffic_lights))
-    assert sorted(texts) == sorted(["PD", *lights])
     with pytest.warns(DegenerateDataWarning, match="its number of defaults is certain"):
         table = ct.test_master_scale([0, 1, 0.5], [0, 4, 0], [4, 4, 4], lights=None, portfolio=())
-    ax = master_scale(table)
-    low, high = ax.get_ylim()
+    low, high = master_scale(table).get_ylim()
     assert 0 < low < high
 
 

@@ -47,20 +47,6 @@ def test_marks_are_the_pvalues_before_and_after_adjustment():
     assert pvalues(table).get_xlabel() == "p-value"
 
 
-def test_level_is_drawn_where_it_was_given():
-    """A dashed line, named in the legend."""
-    ax = pvalues(table_of(lens=["strong", "confidence"], level=0.1))
-    assert ax.lines[0].get_xdata() == [0.1, 0.1]
-    assert ax.get_legend().get_texts()[-1].get_text() == "level 0.1"
-    assert not pvalues(table_of(lens=["strong", "confidence"])).lines
-
-
-def test_groups_have_the_test_of_all_below_a_line():
-    ax = pvalues(table_of(by=np.repeat(["a", "b"], 50)))
-    assert names(ax) == ["a", "b", "all together"]
-    assert ax.lines[0].get_ydata() == [1.5, 1.5]
-
-
 def test_many_rows_show_the_smallest_in_their_order():
     """And the axis says how many there are."""
     table = table_of(by=np.arange(100) % 10, correction=None)
@@ -144,29 +130,6 @@ def test_extreme_values_are_those_that_the_pvalue_counts(statistic):
     k = min(upper.sum(), lower.sum())
     order = np.argsort(VALUES)
     np.testing.assert_array_equal(np.flatnonzero(both), np.sort([*order[:k], *order[199 - k :]]))
-
-
-def test_tails_of_a_result_that_was_read_from_json_are_the_same(result):
-    read = ct.HTest.from_dict(result.to_dict(include_null=True))
-    first, second = (null_distribution(test).patches[1].get_data() for test in (result, read))
-    np.testing.assert_array_equal(first.values, second.values)
-
-
-def test_line_stands_at_the_statistic(result):
-    """The statistic and its p-value are written beside it."""
-    ax = null_distribution(result)
-    assert set(ax.lines[0].get_xdata()) == {result.statistic}
-    assert f"{result.statistic:.4g}" in ax.texts[0].get_text()
-    assert f"= {result.pvalue:.4g}" in ax.texts[0].get_text()
-
-
-def test_far_statistic_is_pointed_at(result):
-    """The axis stays with the distribution, and the distance is written."""
-    far = replace(result, statistic=900.0, pvalue=0.01)
-    ax = null_distribution(far)
-    assert ax.get_xlim()[1] < 2 * far.null_distribution.max()
-    assert not ax.lines
-    assert "sd from the mean" in ax.texts[-1].get_text()
 
 
 @pytest.mark.parametrize("statistic", [0.0, 2.0, -2.0, np.inf])

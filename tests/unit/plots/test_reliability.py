@@ -44,15 +44,6 @@ def test_points_and_bars_are_those_of_the_bins(binning):
     np.testing.assert_allclose(bars[:, :, 1], np.column_stack([found.lower, found.upper]))
 
 
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_points_outside_their_bars_stand_out():
-    """Of a model that is always wrong all points are outside."""
-    assert "outside" in names_of(reliability_diagram(P, 1 - Y))
-    plain = reliability_diagram(P, Y, bars=None, curve=None, histogram=False)
-    assert names_of(plain) == ["observed"]
-
-
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
 def test_bars_of_accuracy_and_gap_are_those_of_the_bins(binning):
     """The ECE is the mean gap by rows; bars do not overlap, and hold the mean prediction."""
@@ -69,12 +60,6 @@ def test_bars_of_accuracy_and_gap_are_those_of_the_bins(binning):
     assert ((left <= found.mean) & (found.mean <= right)).all()
     assert (right[:-1] <= left[1:] + 1e-12).all()
     assert "95 % if calibrated" in names_of(ax)
-
-
-def test_band_joins_the_bars():
-    """The consistency band takes the place of the bars."""
-    ax = reliability_diagram(P, Y, band="consistency", histogram=False)
-    assert names_of(ax) == ["smooth curve", "95 % if calibrated", "observed"]
 
 
 def test_corp_draws_the_isotonic_fit_and_the_parts_of_the_score():
@@ -182,15 +167,6 @@ def test_saturated_predictions_are_drawn_on_log_odds():
     assert np.isfinite(points_of(ax)).all()
 
 
-@pytest.mark.full
-def test_axes_are_cut_to_the_predictions():
-    """Where they fill a part of the axes; both axes alike."""
-    ax = reliability_diagram(P / 10, Y * (P < 0.1))
-    assert ax.get_xlim() == ax.get_ylim()
-    assert ax.get_xlim()[1] < 0.7
-    assert reliability_diagram(P / 10, Y, zoom=False).get_xlim() == (-0.02, 1.02)
-
-
 def test_area_of_points_grows_with_their_rows():
     """The point of most rows is the largest, and points of few rows are faint."""
     p, y = np.repeat([0.1, 0.5, 0.9], [5, 25, 100]), np.repeat([0, 1, 0, 1], [5, 10, 15, 100])
@@ -232,7 +208,6 @@ def test_weights_are_heights_of_the_histogram():
         ({"band": "consistency", "corp": True}, r"pass band=caltest.measures.corp_band\(...\)"),
         ({"binning": "sweep"}, "binning must be one of 'uniform', 'quantile'"),
         ({"lens": "classwise"}, "lens must be a single one; got 'classwise'"),
-        ({"scale": "logit"}, "scale must be one of 'probability', 'log-odds'"),
         ({"curve": "loess"}, "curve must be one of 'smooth'"),
         ({"pvalue": 2}, r"pvalue must lie in \[0, 1\]; got 2"),
         ({"histogram": 1}, "histogram must be True or False"),

@@ -100,23 +100,6 @@ def test_bars_join_the_groups():
         assert (low, high) == pytest.approx((ranks.min(), ranks.max()), abs=0.03)
 
 
-def test_names_stand_by_their_ranks_the_better_half_at_the_left():
-    ax = critical_difference(SCORES, names=NAMES)
-    texts = {text.get_text(): text.get_ha() for text in ax.texts}
-    ranks = rank_methods(SCORES).ranks
-    assert texts[f"none  {ranks[0]:.2f}"] == "right"
-    assert texts[f"{ranks[4]:.2f}  dirichlet"] == "left"
-
-
-def test_control_is_bold_and_has_one_bar():
-    ax = critical_difference(SCORES, names=NAMES, control="vector")
-    bold = [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"]
-    assert len(bold) == 1
-    assert "vector" in bold[0]
-    assert len(joining_bars(ax)) == 1
-    assert "against vector at level 0.05 (Bonferroni-Dunn)" in ax.get_title(loc="left")
-
-
 @pytest.mark.parametrize("k", [2, 3, 40])
 def test_any_number_of_methods_is_drawn(k):
     """A bar of the critical difference that is longer than the axis ends in an arrow."""
@@ -144,8 +127,7 @@ def test_recalibrated_predictions_are_drawn_beside():
     lines = lines_of(decision_curve(DATA, platt))
     after = ct.Predictions(platt.predict_proba(DATA.probs), DATA.labels)
     np.testing.assert_allclose(
-        lines["after recalibration"],
-        lines_of(decision_curve(DATA, after))["after recalibration"],
+        lines["after recalibration"], lines_of(decision_curve(DATA, after))["after recalibration"]
     )
     result = ct.test_calibration(DATA, test="ece", n_resamples=19, rng=1)
     assert set(lines_of(decision_curve(result, platt))) == set(lines)

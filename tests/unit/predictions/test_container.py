@@ -96,16 +96,13 @@ def test_predictions_refuse_a_table_whose_columns_are_not_the_labels(columns):
             Predictions(probs, ["c", "a", "b", "a"])
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
-def test_predictions_survive_copies(predictions, duplicate):
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))],  # noqa: S301 - our own
+)
+def test_predictions_survive_copies_and_pickling(predictions, duplicate):
     twin = duplicate(predictions)
     assert repr(twin) == repr(predictions)
-    assert not twin.probs.flags.writeable
-
-
-def test_predictions_survive_pickling(predictions):
-    """What comes out of a pickle is equal and locked."""
-    twin = pickle.loads(pickle.dumps(predictions))  # noqa: S301 (of our own)
     np.testing.assert_array_equal(twin.probs, predictions.probs)
     assert twin.groups.tolist() == predictions.groups.tolist()
     assert not twin.probs.flags.writeable
@@ -120,13 +117,6 @@ def test_subset_keeps_rows_with_all_they_have(predictions, rows):
     np.testing.assert_allclose(part.sample_weight, [3 / 2.5, 1 / 2.5])  # over the mean of all four
     assert part.groups.tolist() == ["u", "u"]
     assert (part.source, part.m) == ("a model", 3)
-
-
-def test_subset_leaves_the_whole_as_it_is(predictions):
-    """A part that is the whole is not locked twice, nor shared."""
-    part = predictions.subset(slice(None))
-    assert not part.probs.flags.writeable
-    assert predictions.n == 4
 
 
 def test_trusted_takes_arrays_without_a_check(predictions):

@@ -42,23 +42,6 @@ def test_names_become_codes(values):
     assert codes.tolist() == [i // 4 for i in range(N)]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([np.nan, *range(N - 1)], "missing"),
-        ([None, *NAMES[1:]], "missing"),
-        (NAMES[1:], "one entry per row"),
-        (np.zeros((N, 2)), "one entry per row"),
-        ("patient", "cluster must be an array"),
-        ([*NAMES[1:], 3], "all strings"),
-    ],
-)
-def test_bad_clusters_are_refused(values, message):
-    """The message names the argument and the remedy."""
-    with pytest.raises(InvalidInput, match=f"cluster.*{message}|{message}"):
-        ct.test_calibration(P, Y, cluster=values, test="brier", rng=0)
-
-
 def test_clusters_are_no_features_of_a_model():
     """A model of a table sees neither clusters nor times."""
     seen = []
@@ -110,21 +93,25 @@ def test_blocks_of_clusters():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"cluster": [np.nan, *range(N - 1)]}, "missing"),
+        ({"cluster": [None, *NAMES[1:]]}, "missing"),
+        ({"cluster": NAMES[1:]}, "one entry per row"),
+        ({"cluster": np.zeros((N, 2))}, "one entry per row"),
+        ({"cluster": "patient"}, "cluster must be an array"),
+        ({"cluster": [*NAMES[1:], 3]}, "all strings"),
         ({"time": np.arange(N)}, "time and lag must be given together"),
         ({"lag": 2}, "time and lag must be given together"),
         ({"time": np.arange(N), "lag": -1}, "lag must be"),
         ({"time": np.arange(N), "lag": 1.5}, "lag must be"),
         ({"time": np.arange(3), "lag": 1}, "one entry per row"),
+        ({"time": np.arange(N), "lag": 15}, "too few for two blocks"),
     ],
 )
-def test_bad_times_are_refused(given, message):
-    with pytest.raises(InvalidInput, match=message):
+def test_bad_clusters_and_times_are_refused(given, message):
+    """The message names the argument and the remedy."""
+    error = NotApplicable if "too few" in message else InvalidInput
+    with pytest.raises(error, match=message):
         ct.test_calibration(P, Y, test="brier", rng=0, **given)
-
-
-def test_too_few_steps_are_refused():
-    with pytest.raises(NotApplicable, match="too few for two blocks"):
-        ct.test_calibration(P, Y, time=np.arange(N), lag=15, test="brier", rng=0)
 
 
 def test_few_time_steps_are_counted_in_words_that_fit():

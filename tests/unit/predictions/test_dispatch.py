@@ -163,9 +163,3 @@ def test_remedy_for_a_measure_is_one_that_it_takes(probs, labels, remedy):
     """A measure takes classes= and from_logits=, as `Predictions`."""
     with pytest.raises(InvalidInput, match=remedy):
         skce(probs, labels)
-
-
-def test_remedy_of_a_measure_works():
-    """Labels that count from 1 give the value of those that count from 0."""
-    renamed = skce(PROBS_OF_THREE, [1, 2, 3], classes=range(1, 4))
-    assert renamed == skce(PROBS_OF_THREE, [0, 1, 2])

@@ -10,7 +10,6 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import caltest as ct
 from caltest import InvalidInput, Predictions
-from caltest.predictions.models import describe
 
 X, CODES = make_classification(
     600, 4, n_informative=3, n_redundant=0, n_classes=3, class_sep=0.5, flip_y=0.3, random_state=1
@@ -74,12 +73,6 @@ def test_results_of_statsmodels_without_probabilities_are_refused():
     for fitted in (sm.OLS(X[:, 0], DESIGN).fit(), sm.Poisson(CODES, DESIGN).fit(disp=0)):
         with pytest.raises(InvalidInput, match=r"results of Logit, Probit, MNLogit"):
             Predictions.from_model(fitted, DESIGN, CODES)
-
-
-def test_description_of_a_model_is_one_line():
-    """That of statsmodels names its kind; others are written as they are."""
-    assert describe(smf.logit("event ~ a", FRAME).fit(disp=0)) == "statsmodels Logit"
-    assert describe(ct.calibrators.Identity()) == "Identity()"
 
 
 # ---- libraries that may be missing --------------------------------------------------------------

@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from caltest import Predictions
-from caltest.lenses import (
-    Classwise,
-    Confidence,
-    Custom,
-    Grouped,
-    Largest,
-    TopRank,
-    WithinTop,
-)
+from caltest.lenses import Classwise, Confidence, Custom, Grouped, Largest, TopRank, WithinTop
 from caltest.numerics.labels import resample_keys
 
 KEYS = resample_keys(3, 20)

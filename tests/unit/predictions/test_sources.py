@@ -233,17 +233,14 @@ def test_describe_names_a_model_in_one_line():
     assert describe(np.exp) == "exp"
 
 
-@pytest.mark.parametrize("value", [GaussianNB(), np.exp, GaussianNB])
-def test_models_are_told_from_arrays(value):
-    assert is_model(value)
-    assert not is_table(value)
-
-
-@pytest.mark.parametrize("value", [ROWS, ROWS.tolist(), None, TABLE, TABLE["y"]])
-def test_arrays_and_tables_are_no_models(value):
+def test_models_are_told_from_arrays_and_tables():
     """An array, a list, a table and a column are data; a table has columns, lazy or not."""
-    assert not is_model(value)
-    assert is_table(value) == (value is TABLE)
+    for model in (GaussianNB(), np.exp, GaussianNB):
+        assert is_model(model)
+        assert not is_table(model)
+    for value in (ROWS, ROWS.tolist(), None, TABLE, TABLE["y"]):
+        assert not is_model(value)
+        assert is_table(value) == (value is TABLE)
     assert is_table(TABLE.lazy())
 
 

@@ -27,28 +27,16 @@ WRITERS = {
 }
 
 
-@pytest.fixture
-def tight(monkeypatch):
-    """Allow 4 KiB, or twice the size of the file."""
-    monkeypatch.setattr(unpacking, "ALWAYS", 4096)
-    monkeypatch.setattr(unpacking, "TIMES", 2)
-
-
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_file_beyond_the_bound_is_refused(suffix, tmp_path, tight):
-    """Before it is unpacked, with the size of the file."""
-    path = tmp_path / f"rows.{suffix}"
-    WRITERS[suffix](path)
-    with pytest.raises(InvalidInput, match=rf"at most 2 times its size.*rows.{suffix}"):
-        Predictions.read(path, label="y", probs="p_")
-
-
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_file_within_the_bound_is_read(suffix, tmp_path):
-    """It packs to far less than a hundredth, and is small."""
+def test_file_beyond_the_bound_is_refused(suffix, tmp_path, monkeypatch):
+    """Before it is unpacked, with its size; a small one that packs to a hundredth is read."""
     path = tmp_path / f"rows.{suffix}"
     WRITERS[suffix](path)
     assert Predictions.read(path, label="y", probs="p_").n == 1000
+    monkeypatch.setattr(unpacking, "ALWAYS", 4096)
+    monkeypatch.setattr(unpacking, "TIMES", 2)
+    with pytest.raises(InvalidInput, match=rf"at most 2 times its size.*rows.{suffix}"):
+        Predictions.read(path, label="y", probs="p_")
 
 
 def test_large_file_may_unpack_to_more(monkeypatch):

@@ -50,10 +50,17 @@ def reader(html):
     return Reader(html)
 
 
-def test_elements_nest_and_references_have_targets(reader):
+def test_elements_nest_headings_are_in_order_and_nothing_is_fetched(reader, html):
+    """References have targets; one h1, and no level is left out; no address but of namespaces."""
     assert reader.open == []
     assert max(reader.ids.values()) == 1
     assert reader.refs <= set(reader.ids)
+    levels = [int(tag[1]) for tag, _ in reader.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#|data:)", html)
+    assert not re.search(r"https?://|@import", html)
 
 
 def test_estimates_are_on_the_card(html):
@@ -62,20 +69,6 @@ def test_estimates_are_on_the_card(html):
     assert card
     assert '<section id="estimates"' in card.group()
     assert html.count('<section id="estimates"') == 1
-
-
-def test_page_needs_no_network(html):
-    """No address but names of namespaces, and nothing is imported."""
-    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#|data:)", html)
-    assert not re.search(r"https?://|@import", html)
-
-
-def test_headings_are_in_order(reader):
-    """One h1, and no level is left out."""
-    levels = [int(tag[1]) for tag, _ in reader.tags if re.fullmatch("h[1-6]", tag)]
-    assert levels.count(1) == 1
-    assert levels[0] == 1
-    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
 
 
 def test_page_has_what_readers_of_screens_need(reader):

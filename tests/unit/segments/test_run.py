@@ -71,12 +71,6 @@ def test_level_gives_a_verdict_and_leaves_the_intervals():
     assert f"rejected at level 0.1: {result.n_rejected} of" in str(result)
 
 
-@pytest.mark.parametrize("statistic", [None, -1])
-def test_statistic_is_a_name_or_a_list(statistic):
-    with pytest.raises(ct.InvalidInput, match="statistic must be a name or a list of names"):
-        run(statistic=statistic)
-
-
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_predictions_that_are_certain_and_right_have_no_segment_to_test():
     """Nothing can vary, whatever the labels are."""
@@ -84,7 +78,11 @@ def test_predictions_that_are_certain_and_right_have_no_segment_to_test():
         run(np.eye(2)[Y], Y)
 
 
-@pytest.mark.parametrize("correction", [np.zeros(2), np.array([])])
-def test_correction_of_segments_may_not_be_an_array(correction):
-    with pytest.raises(ct.InvalidInput, match="correction has no effect on segments"):
-        ct.test_calibration(P, Y, segments={"site": SITE}, correction=correction)
+def test_statistic_and_correction_of_segments_are_checked():
+    """A statistic is a name or a list of names; there is no correction, be it an array."""
+    for statistic in (None, -1):
+        with pytest.raises(ct.InvalidInput, match="statistic must be a name or a list of names"):
+            run(statistic=statistic)
+    for correction in (np.zeros(2), np.array([])):
+        with pytest.raises(ct.InvalidInput, match="correction has no effect on segments"):
+            ct.test_calibration(P, Y, segments={"site": SITE}, correction=correction)

@@ -104,14 +104,8 @@ def test_components_are_those_of_the_rows():
     expected = {row.test: row for row in by_rows.components}
     found = {row.test: row for row in result.components}
     assert set(found) == set(expected)
-    in_cells = {
-        "confidence-temperature",
-        "confidence-line",
-        "confidence-tenths",
-        "confidence-waves",
-        "confidence-fine",
-        "class-curves",
-    }
+    kinds = "temperature", "line", "tenths", "waves", "fine"
+    in_cells = {"class-curves", *(f"confidence-{kind}" for kind in kinds)}
     for key in set(found) - {"skce"}:
         near = 0.1 if key in in_cells else 1e-4
         assert found[key].statistic == pytest.approx(expected[key].statistic, rel=near)
@@ -173,35 +167,6 @@ def test_more_rows_than_are_known_are_told_apart_by_their_chunk(monkeypatch):
     monkeypatch.setattr(chunks, "ROWS", 200)
     assert answer(data, n_resamples=499)[1] == drawn[1]
     assert answer(data, n_resamples=499)[2] != drawn[2]
-
-
-def test_files_are_one_frame(tmp_path):
-    data = frame(900)
-    for part in range(3):
-        data[300 * part : 300 * (part + 1)].write_parquet(tmp_path / f"part-{part}.parquet")
-    assert answer(str(tmp_path / "part-*.parquet")) == answer(data)
-
-
-def test_data_frames_in_memory():
-    expected = answer(frame(500))
-    assert answer(frame(500).to_pandas()) == answer(frame(500).to_arrow()) == expected
-
-
-def test_duckdb():
-    duckdb = pytest.importorskip("duckdb")
-    with duckdb.connect() as connection:
-        assert answer(connection.from_arrow(frame().to_arrow())) == answer(frame())
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_ibis(tmp_path):
-    ibis = pytest.importorskip("ibis")
-    pytest.importorskip("duckdb")
-    frame().write_parquet(tmp_path / "part.parquet")
-    connection = ibis.duckdb.connect()
-    assert answer(connection.read_parquet(str(tmp_path / "part.parquet"))) == answer(frame())
-    connection.disconnect()
 
 
 class Heard:

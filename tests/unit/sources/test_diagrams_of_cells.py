@@ -88,8 +88,7 @@ def test_confidence_band_is_no_narrower_than_that_of_rows():
 
 
 @pytest.mark.parametrize(
-    "measure",
-    [CalibrationIntercept(), CalibrationIntercept(slope="estimated"), CalibrationSlope()],
+    "measure", [CalibrationIntercept(), CalibrationIntercept(slope="estimated"), CalibrationSlope()]
 )
 @pytest.mark.parametrize(("n", "rate"), [(300, (1, 3)), (300, (1, 60)), (4000, (1, 3))])
 def test_coefficient_intervals_of_points_are_those_of_rows(measure, n, rate):

@@ -9,6 +9,7 @@ from caltest import test_calibration as calibration_test
 from caltest.sources import sources
 
 QUOTED = 'p "of" a.b c'
+CLASSES = ["p 0", 'p "1"', "p.2"]
 
 
 def frame():
@@ -17,15 +18,20 @@ def frame():
     p = rng.beta(1, 3, 4000)
     group, weight = rng.choice(["a", "b"], 4000), rng.lognormal(0, 1, 4000)
     weight[:8] = 2.0 ** np.arange(-4, 4)  # on the borders of classes of weights
-    return pl.DataFrame({"y": rng.binomial(1, p), QUOTED: p, "g": group, "w.w": weight})
+    columns = {"y": rng.binomial(1, p), QUOTED: p, "g": group, "w.w": weight}
+    three = dict(zip(CLASSES, rng.dirichlet([1, 1, 2], 4000).T, strict=True))
+    return pl.DataFrame(columns | three)
 
 
 def answers(data):
-    """Return what the tests of two groups say, and of all rows with their weights."""
+    """Return what tests of two groups say, of all rows with their weights, and by chunks."""
     options = {"label": "y", "probs": QUOTED, "engine": "cells", "n_resamples": 99, "rng": 1}
     groups = calibration_test(None, data, test=["ks", "ece"], by="g", **options)
     weighted = calibration_test(None, data, test=["ks", "cox"], sample_weight="w.w", **options)
-    return [(row.group, row.test, row.statistic, row.pvalue) for row in (*groups, *weighted)]
+    chunks = options | {"engine": "chunks", "probs": CLASSES, "n_resamples": 39}
+    by_chunks = calibration_test(None, data, test="skce", **chunks)
+    rows = (*groups, *weighted, by_chunks)
+    return [(row.group, row.test, row.statistic, row.pvalue) for row in rows]
 
 
 def test_duckdb():

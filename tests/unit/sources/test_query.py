@@ -2,14 +2,18 @@
 
 import re
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
 
 import caltest as ct
+from caltest.lenses import resolve_lens
 from caltest.numerics.bins import bin_of
-from caltest.sources import count_rows
+from caltest.sources import Counting, count_rows, counted, tally
 from caltest.sources.cells import NEVER, UNIT
+from caltest.sources.columns import Columns
+from caltest.sources.query import collected
 from caltest.sources.tally import BITS, MOST, Tally
 
 
@@ -19,6 +23,23 @@ def rows(n=400, seed=0):
     p = rng.beta(0.5, 1.5, n)
     p[:12] = [0, 1, 0.2, 0.4, 0.6, 0.7, 1 / 3, 2 / 3, 0.5, 1e-9, 2**-16, 1 - 2**-53]
     return p, (rng.random(n) < p).astype(int)
+
+
+def grouped_by_query(frame, counting):
+    """Return the cells as the query groups the rows."""
+    return counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
+
+
+def assert_cells_of_the_query(frame, counting, wrong=None):
+    """Compare rows that are tallied, at once and in halves, with those that the query groups."""
+    grouped = grouped_by_query(frame, counting)
+    tallied = counted([frame], counting)
+    half = frame.height // 2
+    for found in (tallied, counted([frame[:half], frame[half:]], counting)):
+        fine = pl.col("place") >= NEVER
+        assert found.filter(fine).select(grouped.columns).equals(grouped.filter(fine))
+    assert counting.wrong(tallied) == counting.wrong(grouped)
+    assert wrong is None or counting.wrong(tallied) == wrong
 
 
 @pytest.mark.parametrize("bins", [1, 10, 15, 100])
@@ -34,13 +55,6 @@ def test_bins_are_unions_of_cells(bins):
 @pytest.mark.parametrize("lens", ["confidence", "classwise", "top-label"])
 def test_rows_of_three_classes_are_tallied_as_the_query_groups_them(lens):
     """Also rows that do not count: of another class, or wrong."""
-    import narwhals as nw
-
-    from caltest.lenses import resolve_lens
-    from caltest.sources import Counting, counted
-    from caltest.sources.columns import Columns
-    from caltest.sources.query import collected
-
     probs = np.random.default_rng(0).dirichlet([0.5, 1, 2], 300)
     probs[:3] = np.eye(3)
     probs[3] = [0.5, 0.6, 0.7]
@@ -48,12 +62,7 @@ def test_rows_of_three_classes_are_tallied_as_the_query_groups_them(lens):
     names, values = (0, 1, 2), (0.0, 1.0, 2.0)
     columns = Columns("y", ("p0", "p1", "p2"), names, values, "number")
     counting = Counting(columns, tuple(resolve_lens(lens).members_of(names)), (15,))
-    tallied = counted([frame], counting)
-    grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
-    fine = pl.col("place") >= NEVER
-    assert tallied.filter(fine).equals(grouped.filter(fine))
-    assert counting.wrong(tallied) == counting.wrong(grouped)
-    assert counting.wrong(tallied) == {"probabilities whose sum is not 1": 1}
+    assert_cells_of_the_query(frame, counting, {"probabilities whose sum is not 1": 1})
 
 
 def faulty_rows(kind):
@@ -82,41 +91,23 @@ def faulty_rows(kind):
 @pytest.mark.parametrize("kind", ["number", "float", "text"])
 def test_columns_as_they_are_have_the_cells_and_faults_of_the_query(kind):
     """Single precision, values that are missing, and labels of numbers and of text."""
-    import narwhals as nw
-
-    from caltest.lenses import resolve_lens
-    from caltest.sources import Counting, counted
-    from caltest.sources.columns import Columns
-    from caltest.sources.query import collected
-
     frame, names = faulty_rows(kind), ("a", "b", "c")
     values = names if kind == "text" else (0.0, 1.0, 2.0)
     own = "text" if kind == "text" else "number"
     columns = Columns("y", ("p0", "p1", "p2"), names, values, own)
     counting = Counting(columns, tuple(resolve_lens("classwise").members_of(names)), (10, 15))
-    tallied = counted([frame], counting)
-    grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
-    fine = pl.col("place") >= NEVER
-    assert tallied.filter(fine).equals(grouped.filter(fine))
-    assert counting.wrong(tallied) == counting.wrong(grouped)
-    assert counting.wrong(tallied) == {
+    wrong = {
         "a probability that is missing": 2,
         "a label that is missing": 1 + (kind == "float"),
         "a probability outside [0, 1]": 1,
         "probabilities whose sum is not 1": 1,
         "a label that is none of the classes": 1,
     }
+    assert_cells_of_the_query(frame, counting, wrong)
 
 
 def test_weighted_rows_are_tallied_as_the_query_groups_them():
     """Weights of all sizes, some of them missing, and more rows of a class than a line holds."""
-    import narwhals as nw
-
-    from caltest.lenses import resolve_lens
-    from caltest.sources import Counting, counted
-    from caltest.sources.columns import Columns
-    from caltest.sources.query import collected
-
     p, y = rows(2000)
     w = np.random.default_rng(3).lognormal(0, 30, p.size)
     w[:4] = 0, np.nan, -1, 1e39
@@ -127,26 +118,13 @@ def test_weighted_rows_are_tallied_as_the_query_groups_them():
     frame = pl.DataFrame({"p": p, "y": y.astype(int), "w": w})
     columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", weight="w")
     counting = Counting(columns, (resolve_lens("strong"),), (10, 15))
-    tallied = counted([frame], counting)
-    grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
-    fine = pl.col("place") >= NEVER
-    assert tallied.filter(fine).select(grouped.columns).equals(grouped.filter(fine))
-    assert counting.wrong(tallied) == counting.wrong(grouped)
-    halves = counted([frame[:1700], frame[1700:]], counting)
-    assert halves.filter(fine).select(grouped.columns).equals(grouped.filter(fine))
+    assert_cells_of_the_query(frame, counting)
 
 
 @pytest.mark.parametrize("groups", [3, 700])
 @pytest.mark.parametrize("held", [1 << 24, 999])
 def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
     """Few and very many groups of any type, some of them missing, and rows that are wrong."""
-    import narwhals as nw
-
-    from caltest.lenses import resolve_lens
-    from caltest.sources import Counting, counted, tally
-    from caltest.sources.columns import Columns
-    from caltest.sources.query import collected
-
     monkeypatch.setattr(tally, "AT_ONCE", held)
     p, y = rows(4000)
     number = np.random.default_rng(4).integers(groups, size=p.size)
@@ -169,7 +147,7 @@ def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
         for lenses in (("strong",), ("strong", "confidence")):
             counting = Counting(columns, tuple(map(resolve_lens, lenses)), (10,))
             tallied = counted([frame], counting)
-            grouped = counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
+            grouped = grouped_by_query(frame, counting)
             for event in range(len(lenses)):
                 ours, theirs = counting.many(tallied, event), counting.many(grouped, event)
                 assert ours.values == theirs.values
@@ -219,10 +197,6 @@ def test_single_column_of_no_event_is_read_as_where_rows_are(label, name):
 @pytest.mark.parametrize(("weight", "part"), [(None, 200), (None, 1 << 19), ("w", 1 << 19)])
 def test_margins_are_the_cells_of_rows_without_the_other_columns(monkeypatch, weight, part):
     """Of no column, of some and of all, with groups that are missing nowhere; in parts of cells."""
-    from caltest.lenses import resolve_lens
-    from caltest.sources import Counting, counted
-    from caltest.sources.columns import Columns
-
     p, y = rows(3000)
     rng = np.random.default_rng(8)
     frame = pl.DataFrame({"p": p, "y": y.astype(int), "w": rng.integers(1, 9, p.size) / 3})
@@ -255,8 +229,6 @@ def test_margins_are_the_cells_of_rows_without_the_other_columns(monkeypatch, we
 @pytest.mark.parametrize("test", ["ks", "brier", "hosmer-lemeshow"])
 def test_groups_in_parts_have_the_pvalues_of_all_at_once(monkeypatch, test):
     """Beyond 500 groups, which are tested in one pass."""
-    from caltest.sources import Counting
-
     p, y = rows(9000)
     number = np.random.default_rng(8).integers(600, size=p.size)
     frame = pl.DataFrame({"p": p, "y": y.astype(int), "g": number})

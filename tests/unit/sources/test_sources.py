@@ -47,37 +47,24 @@ def test_tables_of_cells_are_added_up_on_the_way(parts, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("column", "words"),
+    ("columns", "words", "n"),
     [
-        ([0.5, None], "no probability that is missing; got 1 in .*day=1"),
-        ([0.5, float("nan")], "no probability that is missing; got 1 in .*day=1"),
-        ([0.5, 1.5], r"no probability outside \[0, 1\]; got 1 in .*day=1"),
+        ({"p": [0.5, None]}, "no probability that is missing; got 1 in .*day=1", 1001),
+        ({"p": [0.5, float("nan")]}, "no probability that is missing; got 1 in .*day=1", 1001),
+        ({"p": [0.5, 1.5]}, r"no probability outside \[0, 1\]; got 1 in .*day=1", 1001),
+        ({}, "day=1.*no column 'p'", 1000),
+        ({"y": ["a", "b"], "p": [0.5, 0.5]}, "day=1.*column 'y' is String, not Int8", 1000),
     ],
 )
-def test_wrong_values_name_the_part_and_the_rule(parts, column, words):
-    replaced(parts, y=np.array([0, 1], np.int8), p=column)
+def test_wrong_values_and_another_schema_name_the_part_and_the_rule(parts, columns, words, n):
+    """A row that is wrong, a column that is missing or has another type."""
+    replaced(parts, **{"y": np.array([0, 1], np.int8)} | columns)
     with pytest.raises(InvalidInput, match=words):
         run(str(parts / "*" / "*.parquet"))
     result = run(str(parts / "*" / "*.parquet"), on_error="skip")
-    assert result.n == 1001
-    assert "left out: 1 row with a probability" in result.to_dict()["notes"][-1]
-
-
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        ({"y": np.array([0], np.int8)}, "day=1.*no column 'p'"),
-        ({"y": ["a"], "p": [0.5]}, "day=1.*column 'y' is String, not Int8"),
-    ],
-)
-def test_other_schema_names_the_part(parts, columns, words):
-    """A column that is missing, or has another type."""
-    replaced(parts, **columns)
-    with pytest.raises(InvalidInput, match=words):
-        run(str(parts / "*" / "*.parquet"))
-    result = run(str(parts / "*" / "*.parquet"), on_error="skip")
-    assert result.n == 1000
-    assert "left out: 1 part: " in result.notes[-1]
+    assert result.n == n
+    left_out = "1 row with a probability" if n == 1001 else "1 part: "
+    assert f"left out: {left_out}" in result.to_dict()["notes"][-1]
 
 
 @pytest.mark.parametrize(
@@ -102,23 +89,19 @@ def test_other_order_and_kinds_of_numbers_are_read(parts):
         run(iter([]), engine="rows")
 
 
-@pytest.mark.parametrize("cut", [0.5, 0.98])
-def test_truncated_part_is_named(parts, cut):
-    """Without its end a file has no schema."""
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: content[: int(0.98 * len(content))],
+        lambda content: content[:4] + bytes(1996) + content[2000:],
+    ],
+    ids=["half", "cut off", "zeros"],
+)
+def test_damaged_part_is_named(parts, damaged):
+    """Without its end a file has no schema; or this is whole, and the numbers are not."""
     path = parts / "day=1" / "part-0.parquet"
-    content = path.read_bytes()
-    path.write_bytes(content[: int(cut * len(content))])
-    with pytest.raises(InvalidInput, match=r"parts must be readable; got .*day=1"):
-        run(str(parts / "*" / "*.parquet"))
-    assert run(str(parts / "*" / "*.parquet"), on_error="skip").n == 1000
-
-
-def test_damaged_pages_are_found_when_they_are_read(parts):
-    """The schema is whole, and the numbers are not."""
-    path = parts / "day=1" / "part-0.parquet"
-    content = bytearray(path.read_bytes())
-    content[4:2000] = bytes(1996)
-    path.write_bytes(content)
+    path.write_bytes(damaged(path.read_bytes()))
     with pytest.raises(InvalidInput, match=r"parts must be readable; got .*day=1"):
         run(str(parts / "*" / "*.parquet"))
     assert run(str(parts / "*" / "*.parquet"), on_error="skip").n == 1000
@@ -229,18 +212,6 @@ def test_zero_is_one_group_whatever_its_sign(groups):
         assert (str(zero.group), zero.n) == ("0.0", 600 // groups)
 
 
-def test_list_is_no_group():
-    frame = pl.DataFrame({"y": [0, 1], "p": [0.5, 0.5], "g": [[1], [2]]})
-    with pytest.raises(InvalidInput, match=r"group must be a single value; got 'g': List"):
-        run(frame, by="g")
-
-
-@pytest.mark.parametrize("asked", [{"by": ["y2", "y2"]}, {"segments": ["y2", "y2"], "test": None}])
-def test_column_of_groups_that_is_named_twice_is_refused(asked):
-    with pytest.raises(InvalidInput, match="must name each column once"):
-        run(pl.DataFrame({"y": [0, 1] * 30, "p": [0.5] * 60, "y2": [0, 0, 1] * 20}), **asked)
-
-
 def test_first_file_of_segments_is_left_out_once(parts):
     for path in parts.glob("*/*.parquet"):
         pl.read_parquet(path).with_columns(pl.col("y").alias("g")).write_parquet(path)
@@ -268,12 +239,17 @@ def test_batches_may_be_left_before_the_end():
     assert active_count() == before
 
 
-def test_unknown_label_is_counted():
-    """A label of 2 of two classes."""
-    with pytest.raises(
-        InvalidInput, match="none of the classes; got 1 in data frame; name them by"
-    ):
-        run(pl.DataFrame({"y": [0, 1, 2], "p": [0.1, 0.2, 0.3]}))
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (2.0, "none of the classes; got 1 in data frame; name them by"),
+        (np.nan, "no label that is missing; got 1 in data frame; corr"),
+    ],
+)
+def test_unknown_and_missing_labels_are_counted(label, words):
+    """A label of 2 of two classes; a NaN is no other class, which could be named."""
+    with pytest.raises(InvalidInput, match=words):
+        run(pl.DataFrame({"y": [0.0, 1.0, label], "p": [0.1, 0.2, 0.3]}))
 
 
 def test_nothing_matches(tmp_path):
@@ -289,11 +265,6 @@ def test_nothing_matches(tmp_path):
 @pytest.mark.parametrize("engine", ["cells", "rows", "auto"])
 def test_folder_stands_for_all_files_in_it(parts, engine):
     assert run(parts, engine=engine).n == 1500
-
-
-def test_file_that_is_named_twice_is_refused(parts):
-    with pytest.raises(InvalidInput, match="name each file once"):
-        run([str(parts / "day=1" / "*.parquet"), str(parts / "*" / "part-0.parquet")])
 
 
 @pytest.mark.parametrize("engine", ["cells", "rows"])
@@ -317,25 +288,6 @@ def test_text_is_read_once(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "raw_table", lambda *a, **k: seen.append(a) or read(*a, **k))
     assert run(tmp_path / "b.csv").n == 2
     assert len(seen) == 1
-
-
-def test_label_that_is_no_number_is_missing():
-    """A NaN is no other class, which could be named."""
-    with pytest.raises(InvalidInput, match="no label that is missing; got 1 in data frame; corr"):
-        run(pl.DataFrame({"y": [0.0, 1.0, np.nan], "p": [0.1, 0.9, 0.5]}))
-
-
-@pytest.mark.parametrize("engine", ["cells", "rows"])
-def test_decimals_of_a_database_are_numbers(engine):
-    """Labels and predictions; the same answer from rows as from cells."""
-    rng = np.random.default_rng(1)
-    p = np.round(rng.random(300), 3)
-    frame = pl.DataFrame({"y": rng.binomial(1, p), "p": p})
-    decimals = frame.with_columns(
-        pl.col("y").cast(pl.Decimal(4, 2)), pl.col("p").cast(pl.Decimal(6, 3))
-    )
-    found, expected = run(decimals, engine=engine), run(frame, engine=engine)
-    assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
 
 
 def test_nothing_is_left(parts):
@@ -400,14 +352,22 @@ def test_groups_that_are_dates_have_the_same_names(unit):
             run(one, by="d", engine="rows")
 
 
-def test_chunk_that_is_no_frame_is_refused():
-    with pytest.raises(InvalidInput, match="must give data frames or lazy frames; got array"):
-        run(iter([np.ones(3)]))
+ROWS = pl.DataFrame({"y": [0, 1] * 30, "p": [0.5] * 60, "g": [0, 0, 1] * 20})
+CALLS = {  # of a part: what is no frame, no group, or named twice
+    "got array": lambda _: run(iter([np.ones(3)])),
+    "takes a data frame": lambda _: calibration_test([0.5], [1], test="ks", engine="cells"),
+    "a single value; got 'l': List": lambda _: run(ROWS.with_columns(l=pl.lit([1])), by="l"),
+    "each column once": lambda _: run(ROWS, by=["g", "g"]),
+    "name each column once": lambda _: run(ROWS, segments=["g", "g"], test=None),
+    "each file once": lambda part: run([str(part), str(part.parent / "*.parquet")]),
+}
 
 
-def test_arrays_have_no_cells():
-    with pytest.raises(NotApplicable, match="engine='cells' takes a data frame"):
-        calibration_test([0.5], [1], test="ks", engine="cells")
+def test_what_is_no_source_of_cells_is_refused(parts, case):
+    for message, call in CALLS.items():
+        error = NotApplicable if message == "takes a data frame" else InvalidInput
+        with case(message), pytest.raises(error, match=message):
+            call(parts / "day=1" / "part-0.parquet")
 
 
 @pytest.mark.parametrize(

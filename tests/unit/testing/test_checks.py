@@ -105,8 +105,7 @@ def form_of(example):
 @pytest.mark.full
 @pytest.mark.skipif(not PAGE.exists(), reason="the pages are in the repository only")
 @pytest.mark.parametrize(
-    ("calibrator", "broken"),
-    [(SwapsTwoClasses, "accuracy"), (LosesWeights, "weights")],
+    ("calibrator", "broken"), [(SwapsTwoClasses, "accuracy"), (LosesWeights, "weights")]
 )
 def test_page_shows_the_examples_as_they_are_printed(calibrator, broken):
     """Those of two of the bugs that it speaks of; which numbers are least is Hypothesis' affair."""
