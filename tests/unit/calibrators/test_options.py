@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from caltest import InvalidInput, calibrators
-from caltest.calibrators import (
-    EnsembleCalibrator,
-    MatrixScaling,
-    TemperatureScaling,
-)
+from caltest.calibrators import EnsembleCalibrator, MatrixScaling, TemperatureScaling
 
 RNG = np.random.default_rng(0)
 TWO, EVENT = RNG.random(50), np.arange(50) % 2

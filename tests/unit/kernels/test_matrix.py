@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.kernels import (
-    Diagonal,
-    Exponential,
-    Gaussian,
-    Product,
-    Scaled,
-    Sum,
-    as_matrix_kernel,
-)
+from caltest.kernels import Diagonal, Exponential, Gaussian, Product, Scaled, Sum, as_matrix_kernel
 
 E, G = Exponential(1.0), Gaussian(2.0)
 A = np.array([[2.0, 1.0], [1.0, 3.0]])

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.numerics.bins import (
-    cell_numbers,
-    quantile_cuts,
-    uniform_bins,
-)
+from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 
 pytestmark = pytest.mark.loops
 

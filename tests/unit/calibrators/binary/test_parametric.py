@@ -188,12 +188,7 @@ def test_beta_is_not_led_astray_by_a_far_logit(parameters, far):
 
 @pytest.mark.parametrize(
     ("kind", "seed"),
-    [
-        (PlattScaling, 2036),
-        (BetaCalibrator, 8),
-        (BetaCalibrator, 1077),
-        (BetaCalibrator, 2986),
-    ],
+    [(PlattScaling, 2036), (BetaCalibrator, 8), (BetaCalibrator, 1077), (BetaCalibrator, 2986)],
 )
 def test_fit_to_weights_of_all_sizes_is_finite(kind, seed):
     """Neither steps nor standard errors overflow; the seeds are those where they did."""

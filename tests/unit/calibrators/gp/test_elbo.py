@@ -8,13 +8,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from caltest.calibrators.gp.elbo import GPScores, bound, kept_stencils, pack_gradient, tables
-from caltest.calibrators.gp.process import (
-    KERNELS,
-    LatentPosterior,
-    pack,
-    random_paths,
-    unpack,
-)
+from caltest.calibrators.gp.process import KERNELS, LatentPosterior, pack, random_paths, unpack
 
 pytestmark = pytest.mark.loops
 

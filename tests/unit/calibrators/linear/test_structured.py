@@ -5,11 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize, root
 from scipy.special import logsumexp, softmax
 
-from caltest.calibrators import (
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
-    TemperatureScaling,
-)
+from caltest.calibrators import StructuredMatrixScaling, StructuredVectorScaling, TemperatureScaling
 from caltest.calibrators.linear import softmax_regression
 from caltest.calibrators.linear.softmax_regression import minimise
 from caltest.errors import DegenerateDataWarning

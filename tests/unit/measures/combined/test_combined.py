@@ -9,12 +9,7 @@ from numpy.testing import assert_allclose
 
 import caltest as ct
 from caltest import NotApplicable
-from caltest.measures.combined.component import (
-    BINARY,
-    SEVERAL,
-    confusions,
-    orthonormal,
-)
+from caltest.measures.combined.component import BINARY, SEVERAL, confusions, orthonormal
 from caltest.measures.combined.context import Context
 from caltest.measures.combined.one_event import LEAST_PROB
 from caltest.numerics.joint import log_mean_exp
