@@ -8,39 +8,19 @@ import pytest
 from caltest.numerics.class_sums import (
     add_class_sums,
     add_labels,
-    add_pair_sums,
     brier_table,
     cell_sums,
     class_lists,
     deviation_table,
-    label_sums,
     times_drawn,
 )
 
 pytestmark = pytest.mark.loops
 
 
-@pytest.fixture(scope="module")
-def labels():
-    """99 rows of 9 labels of 4 classes each."""
-    return np.random.default_rng(0).integers(0, 4, (99, 9)).astype(np.uint8)
-
-
 def ones(codes, m):
     """The unit vectors of classes, 0 for m."""
     return np.eye(m + 1)[codes][..., :m]
-
-
-@pytest.mark.parametrize("usual", [None, [3, 1, 1, 4, 0, 4, 2, 1, 0]])
-def test_class_lists_have_the_ones_of_each_class_and_then_the_minus_ones(labels, usual):
-    """The columns of class k stand between start[k] and start[k + 1], in order."""
-    of = None if usual is None else np.array(usual)
-    columns, start = class_lists(labels, of, 4)
-    for row, listed, first in zip(labels, columns, start, strict=True):
-        parts = ones(row, 4).T if of is None else (ones(row, 4) - ones(of, 4)).T
-        for code, part in enumerate(parts if of is None else np.vstack([parts, -parts])):
-            own = listed[first[code] : first[code + 1]]
-            np.testing.assert_array_equal(own, np.flatnonzero(part == 1))
 
 
 @pytest.mark.parametrize("has_usual", [True, False])
@@ -74,23 +54,6 @@ def test_add_labels_adds_features_beyond_the_predicted_class():
     before = np.eye(4, dtype=int)[top].T @ features
     expected = [1 + np.eye(4, dtype=int)[row].T @ features - before for row in labels]
     np.testing.assert_array_equal(out, expected)
-
-
-def test_label_sums_gather_one_entry_for_each_label(labels):
-    """Each row of labels picks one column of every row of the table."""
-    table = np.random.default_rng(2).random((9, 4))
-    expected = [sum(table[i, k] for i, k in enumerate(row)) for row in labels]
-    np.testing.assert_allclose(label_sums(table, labels), expected, rtol=1e-13)
-
-
-def test_add_pair_sums_adds_the_sum_over_the_pairs(labels):
-    """Every pair counts with its kernel value and the matrix entry of its two labels."""
-    rng = np.random.default_rng(3)
-    kappa, matrix, out = rng.random(5), rng.random((4, 4)), np.full(len(labels), 10.0)
-    left, right = rng.integers(0, 9, (2, 5))
-    add_pair_sums(kappa, left, right, labels, matrix, out)
-    expected = [10 + np.sum(kappa * matrix[row[left], row[right]]) for row in labels]
-    np.testing.assert_allclose(out, expected, rtol=1e-13)
 
 
 def test_tables_keep_digits_and_have_mean_zero():
