@@ -120,22 +120,6 @@ def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
 
 
-@pytest.mark.full
-@both_likelihoods
-def test_best_q_is_a_maximum(latents):
-    """No step in a random direction, by m or by C, leads higher."""
-    data = labelled(latents)
-    known = prior(data, KERNEL)
-    best, q = ascend(known, start(latents, 8))
-    rng = np.random.default_rng(2)
-    for _ in range(20):
-        h = 0.02
-        m = q.m + h * rng.normal(size=q.m.shape)
-        C = q.C + h * np.tril(rng.normal(size=q.C.shape))
-        assert step_at(known, Inducing(m, q.C))[0] < best
-        assert step_at(known, Inducing(q.m, C))[0] < best
-
-
 @both_likelihoods
 def test_best_bound_does_not_depend_on_the_start(latents):
     """The bound is concave enough: from anywhere the steps lead to the same."""
