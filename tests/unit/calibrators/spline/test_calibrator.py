@@ -285,13 +285,3 @@ def test_fractiles_are_checked(t, message):
         fitted.curve(t)
     with pytest.raises(InvalidInput, match="k must be None where there is one spline"):
         fitted.curve(k=1)
-
-
-def test_summary_prints_the_values_at_the_knots():
-    probs, labels = simulated(300, m=3)
-    text = str(SplineCalibrator().fit(probs, labels).summary(n_resamples=19, rng=0))
-    assert "Spline calibration" in text
-    assert "s(0.2)" in text
-    names = [c.name for c in SplineCalibrator(mode="class-wise").fit(probs, labels).coefficients()]
-    assert names[7] == "s(0.2), 1"
-    assert len(names) == 18
