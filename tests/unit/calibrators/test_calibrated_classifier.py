@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -196,14 +196,6 @@ def test_seed_shuffles_the_folds():
     ]
     assert probs[1] == probs[2]
     assert len(set(probs)) == 3
-
-
-def test_held_out_rows_must_be_all_where_one_map_is_fitted():
-    """A random split holds out some rows twice, and others never."""
-    model = CalibratedClassifier(GaussianNB(), Identity(), cv=ShuffleSplit(3), ensemble=False)
-    with pytest.raises(InvalidInput, match=r"cv must hold out each row once where ensemble=False"):
-        model.fit(X, Y)
-    assert model.set_params(ensemble=True).fit(X, Y).n_features_in_ == 6
 
 
 class Silent(ClassifierMixin, BaseEstimator):
