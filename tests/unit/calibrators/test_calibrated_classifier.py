@@ -23,14 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from caltest import InvalidInput
 from caltest import test_calibration as calibration_test
-from caltest.calibrators import (
-    CalibratedClassifier,
-    Identity,
-    IsotonicCalibrator,
-    OneVsRest,
-    PlattScaling,
-    TemperatureScaling,
-)
+from caltest.calibrators import CalibratedClassifier, Identity, PlattScaling, TemperatureScaling
 
 X, Y = make_classification(
     n_samples=150, n_features=6, n_informative=4, n_classes=3, random_state=0
@@ -73,15 +66,6 @@ def test_calibrated_classifier_agrees_with_scikit_learn(method, calibrator, rtol
     peer = CalibratedClassifierCV(svc, method=method, cv=4, ensemble=ensemble).fit(X2, Y2)
     ours = CalibratedClassifier(svc, calibrator, cv=4, ensemble=ensemble).fit(X2, Y2)
     np.testing.assert_allclose(ours.predict_proba(X2), peer.predict_proba(X2), rtol=rtol)
-
-
-def test_isotonic_one_vs_rest_agrees_with_scikit_learn():
-    """Where no row of maps is 0, on probabilities of three classes."""
-    bayes = KNeighborsClassifier(30).fit(X, Y)
-    peer = CalibratedClassifierCV(FrozenEstimator(bayes), method="isotonic").fit(X, Y)
-    ours = CalibratedClassifier(FrozenEstimator(bayes), IsotonicCalibrator()).fit(X, Y)
-    assert isinstance(ours.calibrators_[0], OneVsRest)
-    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)], ids=repr)
@@ -236,10 +220,3 @@ def test_unfit_parts_are_refused(case):
 def test_features_must_be_given():
     with pytest.raises(InvalidInput, match="X must be given; got None; pass the features"):
         CalibratedClassifier().fit(None, Y)
-
-
-def test_two_members_of_a_class_are_enough():
-    """They are in different folds, so that each classifier is fitted to one of them."""
-    y = np.arange(len(X)) < 2
-    fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(X, y)
-    assert len(fitted.estimators_) == 3
