@@ -138,32 +138,6 @@ def test_bernoulli_is_the_integral(mean, variance, code):
     assert bernoulli(*arguments, *hermite(32))[0] == pytest.approx(expected, rel=1e-6)
 
 
-def cases():
-    """Means, variances and labels of both likelihoods."""
-    rng = np.random.default_rng(0)
-    nodes = hermite(32)
-    for K, function in [(1, bernoulli), (4, softmax)]:
-        codes = rng.integers(0, max(K, 2), 5)
-        points = nodes if K == 1 else (antithetic(64, K),)
-        yield function, rng.normal(size=(K, 5)), rng.uniform(0.1, 3, (K, 5)), codes, points
-
-
-@pytest.mark.parametrize("case", list(cases()), ids=["bernoulli", "softmax"])
-def test_derivatives_are_those_of_finite_differences(case):
-    function, mean, variance, codes, points = case
-    _, by_mean, by_variance = function(mean, variance, codes, *points)
-    for place in np.ndindex(*mean.shape):
-        unit = np.zeros_like(mean)
-        unit[place] = STEP
-        for found, low, high in [
-            (by_mean, (mean - unit, variance), (mean + unit, variance)),
-            (by_variance, (mean, variance - unit), (mean, variance + unit)),
-        ]:
-            ends = [function(*end, codes, *points)[0] for end in (low, high)]
-            expected = (ends[1] - ends[0]) / (2 * STEP)
-            assert found[place] == pytest.approx(expected, rel=1e-6, abs=1e-8)
-
-
 def test_softmax_is_the_mean_over_the_points():
     """Antithetic ones, so that it is close to the expectation."""
     rng = np.random.default_rng(1)

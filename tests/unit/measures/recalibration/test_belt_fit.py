@@ -83,17 +83,6 @@ def log_likelihood(beta, z, y):
     return np.sum(y * eta - np.logaddexp(0, eta))
 
 
-def test_sums_are_those_of_the_basis():
-    """Over several blocks of rows, with weights."""
-    z, p, _ = sample(5000)
-    w = np.random.default_rng(0).random(5000)
-    labels = np.random.default_rng(1).integers(2, size=(3, 5000)).astype(np.uint8)
-    basis = orthonormal_basis(z, p * (1 - p), 3)
-    expected = (labels - p) @ (basis_values(z, *basis) * w[:, None])
-    sums = polynomial_sums(labels, p, z, w, *basis)
-    np.testing.assert_allclose(sums, expected, rtol=1e-9)
-
-
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 def test_maximum_is_that_of_a_general_optimiser(degree):
     """SciPy's BFGS on the log likelihood in powers of the log odds."""
