@@ -120,19 +120,6 @@ def test_bound_with_a_matern_kernel_is_the_dense_one(which):
     assert slope == pytest.approx(numeric, rel=1e-3, abs=0.02)
 
 
-def test_prior_block_by_the_grid_is_that_by_pairs(monkeypatch):
-    """The low-rank factor agrees with the whole K x K blocks to 1e-8, in value and gradient."""
-    scores, q = example(12, 20)
-    found = []
-    for cost in (0, 10**9):  # pairs, grid
-        monkeypatch.setattr("caltest.calibrators.gp.elbo.PAIR_COST", cost)
-        found.append(bound(scores, q))
-    assert found[0].value == pytest.approx(found[1].value, abs=1e-8)
-    assert found[0].by_kernel == pytest.approx(found[1].by_kernel, abs=1e-8)
-    by_inputs = [each.by_inputs for each in found]
-    assert by_inputs[0] == pytest.approx(by_inputs[1], abs=1e-8)
-
-
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 def test_gradient_over_draws_is_its_own_difference(full):
     """The draws are fixed, so that their mean is a smooth function of all parameters."""

@@ -29,14 +29,6 @@ def test_fourier_sum_of_a_matern_kernel_lacks_its_highest_frequencies(which):
     assert np.abs(np.cos(np.outer(d, omega)) @ weight - expected).max() < 3e-6
 
 
-@pytest.mark.parametrize("extent", [0.5, 5.0, 100.0])
-def test_fourier_sum_is_the_kernel_up_to_its_extent(extent):
-    """The trapezoidal rule is exact to the precision of a double."""
-    omega, weight = fourier(extent)
-    d = np.linspace(0, extent, 301)
-    assert np.cos(np.outer(d, omega)) @ weight == pytest.approx(np.exp(-(d**2) / 2), abs=1e-14)
-
-
 def test_draws_have_the_covariance_of_the_kernel_and_their_own_slope():
     """The features give the kernel matrix without sampling: unit numbers, one at a time."""
     J = fourier(6.0)[0].size

@@ -36,20 +36,6 @@ def test_scaled_start_finds_the_temperature_of_any_scale(factor):
     assert start == pytest.approx(aim * np.eye(3), rel=0.2)
 
 
-def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
-    """Rows are drawn, so that their order does not matter."""
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=(3000, 3))
-    z = z[z[:, 0].argsort()]
-    codes = (z / 2 + rng.gumbel(size=(3000, 3))).argmax(axis=1)
-    task = penalised(z, codes, np.full(3000, 1 / 3000), np.zeros((3, 3)))
-    expected = task.scaled_start()
-    monkeypatch.setattr(softmax_regression, "SAMPLE", 1000)
-    found = task.scaled_start()
-    assert found == pytest.approx(expected, rel=0.2)
-    assert (found != expected).any()
-
-
 def random_problem(n, m, seed=0):
     """Logits, labels of which half is noise, and an off-diagonal penalty."""
     rng = np.random.default_rng(seed)
