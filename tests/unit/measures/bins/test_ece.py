@@ -28,12 +28,6 @@ def test_ece_of_one_observation_and_on_an_edge():
     assert ece([0.65, 0.7], [0, 1], bins=10) == pytest.approx(0.5 - 0.675 + 0.35)
 
 
-def test_distance_as_a_function_gets_mean_prediction_and_mean_label():
-    seen = []
-    ece([[0.6, 0.4], [0.2, 0.8]], [0, 0], bins=1, distance=lambda p, y: seen.append((p, y)) or 0.0)
-    np.testing.assert_allclose(seen[0], [[0.4, 0.6], [1, 0]])
-
-
 @pytest.mark.parametrize("options", [{"binning": "sweep"}, {"bins": 3, "p": math.inf}])
 def test_distance_as_a_function_works_for_every_binning(options):
     """The sweep finds its bins by itself."""

@@ -55,11 +55,6 @@ def test_basis_of_many_rows_finds_rare_values():
     assert polynomial_basis(z, np.ones(z.size), 2)[0].size == 3
 
 
-def test_nodes_are_left_out_where_rows_are_few():
-    """They would be more than the rows."""
-    assert interpolation_nodes(np.linspace(-5, 5, 200), np.ones(200)) is None
-
-
 CUT = 3.841458820694124  # the 95 % point of chi^2 with one degree of freedom
 
 
