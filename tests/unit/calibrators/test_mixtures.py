@@ -1,4 +1,4 @@
-"""Mixtures of maps against SciPy's minimum of their formula."""
+"""Mixtures of maps: the minimum of their formula."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fitted kernels: values by tiles and by pairs, coordinates, and what the print is told."""
+"""Fitted kernels: values beside other points, metrics of users, and what the print is told."""
 
 import itertools
 

@@ -25,19 +25,10 @@ def test_product_distributes_over_sums():
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (Scaled(E, A), "exponential of total variation times a matrix"),
-        (
-            Diagonal([E, G]),
-            "diagonal of (exponential of total variation; Gaussian of Euclidean distance)",
-        ),
-        (
-            Sum(E, Scaled(G)),
-            "sum of (exponential of total variation; Gaussian of Euclidean distance)",
-        ),
-        (
-            Product(E, E),
-            "product of (exponential of total variation; exponential of total variation)",
-        ),
+        (Scaled(E, A), f"{E} times a matrix"),
+        (Diagonal([E, G]), f"diagonal of ({E}; {G})"),
+        (Sum(E, Scaled(G)), f"sum of ({E}; {G})"),
+        (Product(E, E), f"product of ({E}; {E})"),
     ],
 )
 def test_kernel_prints_its_parts(kernel, words):

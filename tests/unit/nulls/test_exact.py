@@ -118,8 +118,8 @@ def test_pvalue_does_not_depend_on_threads():
 
 def test_print_says_how_many_were_drawn_and_why():
     """Unlike the fixed number, which the caller knows."""
-    text = " ".join(str(adaptive()).split())
     result = adaptive()
+    text = " ".join(str(result).split())
     assert f"B = {result.n_resamples} (adaptive, Besag-Clifford: until 100 were as" in text
     assert "adaptive" not in str(ct.test_calibration(M1, n_resamples=99, rng=1))
 

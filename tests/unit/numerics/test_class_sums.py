@@ -1,4 +1,4 @@
-"""Sums over pairs of redrawn labels equal double loops."""
+"""Sums of redrawn labels over tiles of pairs, and tables of their terms."""
 
 from fractions import Fraction
 
@@ -27,11 +27,8 @@ def ones(codes, m):
 def test_add_class_sums_adds_the_sum_over_the_tile(m, dense, has_usual):
     """Row labels are those of the tile's rows, column labels those of its columns."""
     rng = np.random.default_rng(1)
-    labels, tile, out = (
-        rng.integers(0, m, (5, 80)).astype(np.uint8),
-        rng.random((60, 80)),
-        np.ones(5),
-    )
+    labels = rng.integers(0, m, (5, 80)).astype(np.uint8)
+    tile, out = rng.random((60, 80)), np.ones(5)
     usual = rng.integers(0, m + 1, 80) if has_usual else None
     matrix = rng.random((m, m)) if dense else np.diag(np.arange(m) - 1.0)
     listed = [np.flatnonzero(row) for row in matrix]

@@ -1,4 +1,4 @@
-"""Pooling adjacent violators gives the isotonic regression."""
+"""Blocks of equal shares; that the fit is isotonic regression is asked in tests/properties."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernel, grid and centres on the line."""
+"""Fourier sums and centres on the line; the kernel and its grid are asked in test_elbo.py."""
 
 import numpy as np
 import pytest
@@ -9,23 +9,14 @@ from caltest.calibrators.gp.process import KERNELS, LatentPosterior, Paths, four
 
 pytestmark = pytest.mark.loops
 
-PEERS = {"rbf": RBF(), "matern32": Matern(nu=1.5), "matern52": Matern(nu=2.5)}
-RNG = np.random.default_rng(0)
+X, Z = np.split(np.random.default_rng(0).uniform(0, 1, 11), [7])
 
 
-def kernel_line(x, y, variance, scale, kernel=KERNELS["rbf"]):
-    """Return the prior covariances of a process with this kernel."""
-    return LatentPosterior(X, X, X, variance, scale, 0.0, kernel).prior(x, y)
-
-
-X, Z = RNG.uniform(0, 1, 7), RNG.uniform(0, 1, 4)
-
-
-@pytest.mark.parametrize("which", ["matern32", "matern52"])
-def test_fourier_sum_of_a_matern_kernel_lacks_its_highest_frequencies(which):
+@pytest.mark.parametrize(("which", "nu"), [("matern32", 1.5), ("matern52", 2.5)])
+def test_fourier_sum_of_a_matern_kernel_lacks_its_highest_frequencies(which, nu):
     omega, weight = fourier(5.0, KERNELS[which])
     d = np.linspace(0, 5, 301)
-    expected = PEERS[which](np.zeros((1, 1)), d[:, None])[0]
+    expected = Matern(nu=nu)(np.zeros((1, 1)), d[:, None])[0]
     assert np.abs(np.cos(np.outer(d, omega)) @ weight - expected).max() < 3e-6
 
 
@@ -36,7 +27,7 @@ def test_draws_have_the_covariance_of_the_kernel_and_their_own_slope():
     q = LatentPosterior(Z, Z, Z, 1.7, 0.3, 0.0)
     paths = Paths(normal, Z, Z, Z, 6.0)
     values, slopes = fourier_draws(X, q, paths)
-    assert values @ values.T == pytest.approx(kernel_line(X, X, 1.7, 0.3), abs=1e-13)
+    assert values @ values.T == pytest.approx(1.7 * RBF(0.3)(X[:, None]), abs=1e-13)
     above, below = (fourier_draws(X + d, q, paths)[0] for d in (1e-6, -1e-6))
     assert slopes == pytest.approx((above - below) / 2e-6, abs=1e-7)
 

@@ -1,4 +1,4 @@
-"""Softmax regression: its derivatives, and Newton's method with conjugate gradients."""
+"""Softmax regression: its start, and Newton's method with conjugate gradients."""
 
 from dataclasses import replace
 

@@ -239,9 +239,7 @@ def test_curve_of_a_class_has_its_name():
     names = np.array(["cat", "dog", "emu"])[labels]
     fitted = SplineCalibrator(mode="class-wise").fit(probs, names)
     assert fitted.curve(k="dog").score[-1] == probs[:, 1].max()
-    with pytest.raises(
-        InvalidInput, match=r"k must name a class .* pass one of 'cat', 'dog', 'emu'"
-    ):
+    with pytest.raises(InvalidInput, match=r"k must name a class .* one of 'cat', 'dog', 'emu'"):
         fitted.curve()
 
 

@@ -1,4 +1,4 @@
-"""The squared error over bins without bias: its deviation, root, notes and degenerate data."""
+"""The squared error over bins without bias: its deviation and the tolerance of its root."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,6 @@ def test_tolerance_of_the_root_is_in_units_of_the_root():
 
 @pytest.mark.parametrize("m", [2, 3])
 def test_debiased_ece_of_one_observation_is_not_applicable(m):
-    with pytest.raises(
-        NotApplicable, match=r"needs a bin with two observations.*use fewer bins, or the test 'ece'"
-    ):
+    said = "needs a bin with two observations.*use fewer bins, or the test 'ece'"
+    with pytest.raises(NotApplicable, match=said):
         debiased_ece(np.eye(m)[:1], [0], lens="strong")

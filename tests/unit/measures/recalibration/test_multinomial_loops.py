@@ -1,4 +1,4 @@
-"""Recalibration of several classes beside statsmodels and finite differences."""
+"""Recalibration of several classes beside statsmodels and a linear program."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Average confidence, sharpness, and the two ratios of theorem 1 of Wenger et al. (2020)."""
+"""Average confidence, sharpness, odds and ratio of confidence, and the overconfidence."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Smoothing with the reflected Gaussian kernel equals the sum over its reflections."""
+"""Integrals between roots and fixed points; the sums are those of tests/properties."""
 
 import numpy as np
 import pytest
