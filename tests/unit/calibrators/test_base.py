@@ -132,20 +132,6 @@ def test_encoding_keeps_a_value(value):
     assert getattr(again, "dtype", None) == getattr(value, "dtype", None)
 
 
-BAD = {
-    "no-state": ({"calibrator": "identity"}, r"values must be those of to_dict"),
-    "number": (3, r"values must be those of a Calibrator; got a int"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_was_not_saved_is_refused(case):
-    """The message says what is asked for."""
-    values, message = BAD[case]
-    with pytest.raises(InvalidInput, match=message):
-        Calibrator.from_dict(values)
-
-
 @pytest.mark.parametrize("prefix", ["", "p_"])
 def test_columns_of_a_table_name_the_classes(prefix):
     """In their order, which need not be sorted, where the labels are among them."""

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -23,14 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from caltest import InvalidInput
 from caltest import test_calibration as calibration_test
-from caltest.calibrators import (
-    CalibratedClassifier,
-    Identity,
-    IsotonicCalibrator,
-    OneVsRest,
-    PlattScaling,
-    TemperatureScaling,
-)
+from caltest.calibrators import CalibratedClassifier, Identity, PlattScaling, TemperatureScaling
 
 X, Y = make_classification(
     n_samples=150, n_features=6, n_informative=4, n_classes=3, random_state=0
@@ -73,15 +66,6 @@ def test_calibrated_classifier_agrees_with_scikit_learn(method, calibrator, rtol
     peer = CalibratedClassifierCV(svc, method=method, cv=4, ensemble=ensemble).fit(X2, Y2)
     ours = CalibratedClassifier(svc, calibrator, cv=4, ensemble=ensemble).fit(X2, Y2)
     np.testing.assert_allclose(ours.predict_proba(X2), peer.predict_proba(X2), rtol=rtol)
-
-
-def test_isotonic_one_vs_rest_agrees_with_scikit_learn():
-    """Where no row of maps is 0, on probabilities of three classes."""
-    bayes = KNeighborsClassifier(30).fit(X, Y)
-    peer = CalibratedClassifierCV(FrozenEstimator(bayes), method="isotonic").fit(X, Y)
-    ours = CalibratedClassifier(FrozenEstimator(bayes), IsotonicCalibrator()).fit(X, Y)
-    assert isinstance(ours.calibrators_[0], OneVsRest)
-    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)], ids=repr)
@@ -179,11 +163,10 @@ def test_calibrated_classifier_can_be_searched_tested_and_saved(tmp_path):
         np.testing.assert_array_equal(again.predict_proba(X), best.predict_proba(X))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_calibrated_classifier_does_not_depend_on_n_jobs(n_jobs):
+def test_calibrated_classifier_does_not_depend_on_n_jobs():
     """Folds in threads give the same models."""
     expected = CalibratedClassifier(DecisionTreeClassifier(random_state=0)).fit(X, Y)
-    model = CalibratedClassifier(DecisionTreeClassifier(random_state=0), n_jobs=n_jobs)
+    model = CalibratedClassifier(DecisionTreeClassifier(random_state=0), n_jobs=2)
     with joblib.parallel_config(backend="threading"):
         model.fit(X, Y)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
@@ -197,14 +180,6 @@ def test_seed_shuffles_the_folds():
     ]
     assert probs[1] == probs[2]
     assert len(set(probs)) == 3
-
-
-def test_held_out_rows_must_be_all_where_one_map_is_fitted():
-    """A random split holds out some rows twice, and others never."""
-    model = CalibratedClassifier(GaussianNB(), Identity(), cv=ShuffleSplit(3), ensemble=False)
-    with pytest.raises(InvalidInput, match=r"cv must hold out each row once where ensemble=False"):
-        model.fit(X, Y)
-    assert model.set_params(ensemble=True).fit(X, Y).n_features_in_ == 6
 
 
 class Silent(ClassifierMixin, BaseEstimator):
@@ -245,13 +220,6 @@ def test_unfit_parts_are_refused(case):
 def test_features_must_be_given():
     with pytest.raises(InvalidInput, match="X must be given; got None; pass the features"):
         CalibratedClassifier().fit(None, Y)
-
-
-def test_two_members_of_a_class_are_enough():
-    """They are in different folds, so that each classifier is fitted to one of them."""
-    y = np.arange(len(X)) < 2
-    fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(X, y)
-    assert len(fitted.estimators_) == 3
 
 
 @pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["alone", "pipeline"])

@@ -102,18 +102,17 @@ def test_folds_of_few_rows_leave_out_one():
     assert [rows.tolist() for rows in pair] == [[0], [0]]
 
 
-BAD = {
-    "fraction": (0.2, r"cv must be an integer of at least 2; got 0.2"),
-    "word": ("prefit", r"cv must be an integer of at least 2; got 'prefit'"),
-    "class": (KFold, r"cv must be an integer of at least 2"),
-    "empty": ([], r"cv must give the pair"),
-    "no-rows": ([([], [1])], r"training rows of cv must be a mask, a slice or indices"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_folds_are_refused(case):
-    cv, message = BAD[case]
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (0.2, r"cv must be an integer of at least 2; got 0.2"),
+        ("prefit", r"cv must be an integer of at least 2; got 'prefit'"),
+        (KFold, r"cv must be an integer of at least 2"),
+        ([], r"cv must give the pair"),
+        ([([], [1])], r"training rows of cv must be a mask, a slice or indices"),
+    ],
+)
+def test_bad_folds_are_refused(cv, message):
     with pytest.raises(InvalidInput, match=message):
         folds(ROWS, CODES, None, cv)
 

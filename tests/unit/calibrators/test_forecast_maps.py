@@ -66,7 +66,7 @@ class TestVarianceScaling:
     @pytest.mark.parametrize("kind", ["gaussian", "gumbel"])
     def test_least_crps_is_that_of_a_search(self, kind):
         """No search finds a smaller CRPS, and the slopes are 0."""
-        data = forecasts(kind, 80, offset=0.3)
+        data = forecasts(kind, 30, offset=0.3)
         found = VarianceScaling(offset=True).fit(data)
 
         def loss(theta):
@@ -187,10 +187,9 @@ class TestConformalOffset:
         inside = (moved.law.values[:, 0] <= y) & (y <= moved.law.values[:, 4])
         assert inside.sum() == 90
 
-    @pytest.mark.parametrize("n", [19, 60])
-    def test_new_outcomes_are_covered(self, n):
+    def test_new_outcomes_are_covered(self):
         """Over data sets the share is at least the level, and at most 1 / (n + 1) more."""
-        shares = []
+        n, shares = 19, []
         for seed in range(300):
             data = forecasts("quantiles", n + 40, seed)
             new = data.subset(slice(n, None))
@@ -256,21 +255,6 @@ class TestEstimators:
         assert ct.test_calibration(new, test="pit-ks", rng=1).pvalue < 0.01
         after = calibrator.fit(data.subset(slice(3600))).transform(new)
         assert ct.test_calibration(after, test="pit-ks", rng=1).pvalue > 0.05
-
-    def test_size_on_held_out_rows(self):
-        """A map of many rows keeps the level of a test of few others."""
-        rejected = 0
-        for seed in range(200):
-            data = forecasts("gaussian", 2050, seed)
-            after = (
-                VarianceScaling()
-                .fit(data.subset(slice(2000)))
-                .transform(data.subset(slice(2000, None)))
-            )
-            rejected += (
-                ct.test_calibration(after, test="pit-ks", n_resamples=99, rng=seed).pvalue <= 0.1
-            )
-        assert stats.binomtest(rejected, 200, 0.1).pvalue > 0.005
 
 
 @pytest.mark.parametrize("key", FORECAST_MAPS)

@@ -80,18 +80,6 @@ def test_one_vs_rest_of_one_class_changes_nothing():
         OneVsRest(PlattScaling()).fit(probs, y, sample_weight=(y < 2).astype(float))
 
 
-def test_one_vs_rest_passes_from_logits_down():
-    """The maps take the log odds of a class against the rest; the given calibrator stays."""
-    probs, y = data_of(3)
-    inner = PlattScaling()
-    calibrator = OneVsRest(inner, from_logits=True).fit(np.log(probs), y)
-    odds = np.log(probs / (1 - probs))
-    own = calibrator.calibrators_[1].predict_proba(odds[:, 1])[:, 1]
-    np.testing.assert_allclose(own, calibrator.maps(np.log(probs))[:, 1], rtol=1e-9)
-    assert not inner.from_logits
-    assert not hasattr(inner, "classes_")
-
-
 def test_one_vs_rest_tells_saturated_logits_apart():
     """The odds against the rest come from the logits, not from rounded probabilities."""
     logits = np.array([[90.0, 0, -9], [60, 0, -9], [0, 70, 1], [0, 50, 1], [1, 0, 40], [2, 0, 80]])

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from caltest import InvalidInput, calibrators
-from caltest.calibrators import (
-    EnsembleCalibrator,
-    MatrixScaling,
-    TemperatureScaling,
-)
+from caltest.calibrators import TemperatureScaling
 
 RNG = np.random.default_rng(0)
 TWO, EVENT = RNG.random(50), np.arange(50) % 2
@@ -118,16 +114,3 @@ def test_illegal_option_is_refused(data, case):
 def test_rank_beyond_the_classes_is_refused(mode, message):
     with pytest.raises(InvalidInput, match=message):
         calibrators.SplineCalibrator(mode=mode).fit(FOUR, CLASS)
-
-
-@pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        ({"reg": "odir"}, r"param_grid\['reg'\] must be a list"),
-        ({"lam": []}, r"param_grid\['lam'\] must be a list of at least one value"),
-        ([], r"param_grid must be a dict of options and their values"),
-    ],
-)
-def test_bad_grid_is_refused(grid, message):
-    with pytest.raises(InvalidInput, match=message):
-        EnsembleCalibrator(MatrixScaling(), param_grid=grid).fit(FOUR, CLASS)

@@ -9,7 +9,6 @@ from sklearn.isotonic import IsotonicRegression
 
 from caltest.classifiers import GPRegressionClassifier
 from caltest.errors import DegenerateDataWarning
-from caltest.measures import log_loss
 
 X, Y = make_blobs(300, centers=3, cluster_std=4, random_state=1)
 
@@ -60,24 +59,6 @@ def test_probit_and_isotonic_are_fitted_to_the_rows_held_out(m):
         )
 
 
-def test_platt_scaling_lowers_the_log_loss():
-    """Cut-off means say 0 of what happens."""
-    plain, scaled = (
-        GPRegressionClassifier(platt=platt, random_state=0).fit(X[::2], Y[::2])
-        for platt in (False, True)
-    )
-    losses = [
-        log_loss(model.predict_proba(X[1::2]), Y[1::2], eps=1e-9) for model in (plain, scaled)
-    ]
-    assert losses[1] < losses[0]
-
-
-def test_regression_does_not_see_what_is_held_out():
-    """A share of the rows of each class."""
-    model = GPRegressionClassifier(platt=True, held_out=0.25, random_state=0).fit(X, Y)
-    assert len(model._posterior.Z) == 225
-
-
 def test_classes_of_few_rows_are_not_held_out():
     """At least one row of each stays with the regression."""
     few = [0, 1, 2]
@@ -92,14 +73,6 @@ def test_noise_is_that_of_the_labels():
     rng = np.random.default_rng(0)
     model = GPRegressionClassifier().fit(rng.normal(size=(300, 2)), rng.integers(0, 2, 300))
     assert model.noise_ + model.variance_ == pytest.approx(0.25, rel=0.1)
-
-
-def test_sparse_bound_is_below_the_exact_one():
-    """And close to it with many inducing points."""
-    exact = GPRegressionClassifier().fit(X, Y)
-    sparse = GPRegressionClassifier(n_inducing=100, random_state=0).fit(X, Y)
-    assert exact.bound_ - 1 < sparse.bound_ <= exact.bound_ + 1e-3
-    assert sparse.noise_ == pytest.approx(exact.noise_, rel=0.05)
 
 
 def test_interval_of_two_classes_is_symmetric():

@@ -26,11 +26,6 @@ def test_points_are_standard_normal():
     np.testing.assert_allclose(np.cov(points.T), np.eye(3), atol=0.02)
 
 
-@pytest.mark.parametrize("size", [1, 3, 64])
-def test_points_are_as_many_as_asked(size):
-    assert normal_samples(size, 2, np.random.default_rng(0)).shape == (size, 2)
-
-
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_means_are_those_of_the_samples(jobs, monkeypatch):
     monkeypatch.setattr(softmax_normal, "CHUNK", 3)

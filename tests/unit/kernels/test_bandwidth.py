@@ -14,30 +14,13 @@ from caltest.kernels import (
     RationalQuadratic,
     Scaled,
 )
-from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, bandwidth_by_rule, sampled_pairs
+from caltest.kernels.bandwidth import ALL_PAIRS_UP_TO, PAIRS, sampled_pairs
 from caltest.measures import skce
-
-RULES = {"median": np.median, "mean": np.mean}
 
 
 def fitted(probs, rule="median", metric="tv"):
     """Return the scalar kernel fitted to predictions."""
     return FittedKernel(Scaled(Exponential(rule, metric)), probs).scalars[0]
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("size", [1, 2, 7, 8, 1001])
-def test_rule_equals_numpy(rule, size):
-    """An even number of distances has the mean of the two middle ones as its median."""
-    distances = np.random.default_rng(size).random(size)
-    assert bandwidth_by_rule(rule, distances.copy())[0] == pytest.approx(RULES[rule](distances))
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("size", [0, 5])
-def test_rule_gives_none_where_no_distance_is_positive(rule, size):
-    """The caller decides what a kernel of equal predictions is."""
-    assert bandwidth_by_rule(rule, np.zeros(size))[0] is None
 
 
 def test_sampled_pairs_are_of_different_rows():
@@ -144,19 +127,3 @@ def test_weighted_median_of_many_rows_is_taken_over_a_sample(monkeypatch):
     sample = fitted(probs, "auto")
     assert sample.rule == "weighted median of 4,000 sampled rows"
     assert sample.bandwidth == pytest.approx(all_rows.bandwidth, rel=0.1)
-
-
-def test_saturated_predictions_are_rejected_under_the_default_bandwidth():
-    """The plain median compares no two rows there that vary."""
-    rng = np.random.default_rng(0)
-    probs = saturated(2000, rng)
-    odds = np.log(probs[:, 1]) - np.log1p(-probs[:, 1])
-    labels = (rng.random(2000) < 1 / (1 + np.exp(2 - odds))).astype(int)
-    median, default = (
-        ct.test_calibration(probs, labels, kernel=Exponential(rule), n_resamples=199, rng=1)
-        for rule in ("median", "auto")
-    )
-    assert median.parameters["bandwidth"] < 1e-5
-    assert median.pvalue > 0.3
-    assert default.parameters["bandwidth"] > 0.01
-    assert default.pvalue <= 0.01

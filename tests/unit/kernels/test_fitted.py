@@ -1,4 +1,4 @@
-"""Fitted kernels: values by tiles and by pairs, coordinates, and what the print is told."""
+"""Fitted kernels: values beside other points, metrics of users, and what the print is told."""
 
 import itertools
 
@@ -19,7 +19,6 @@ from caltest.kernels import (
     fitted,
 )
 from caltest.kernels.fitted import LineKernel
-from caltest.numerics.loops import threads
 
 
 def chebyshev(s, t):
@@ -45,33 +44,6 @@ def test_cross_equals_pairs_with_other_points(m, metric):
     left, right = np.indices((9, 9)).reshape(2, -1)
     expected = term.pairs(left, right).reshape(9, 9)
     np.testing.assert_allclose(term.cross(probs, slice(2, 7)), expected[2:7], rtol=1e-12)
-
-
-@pytest.mark.parametrize("rank", [0, 1, 3, 4])
-def test_projection_gives_the_quadratic_form(rank):
-    """z_u . z_v = u' A v, whatever the rank of A, with as many columns as A has rank."""
-    factor = np.random.default_rng(rank).normal(size=(4, rank))
-    matrix = factor @ factor.T
-    (term,) = FittedKernel(Scaled(Exponential(), matrix), predictions(4)).terms
-    rows = np.random.default_rng(5).normal(size=(6, 4))
-    z = term.project(rows)
-    assert z.shape == (6, rank)
-    np.testing.assert_allclose(z @ z.T, rows @ matrix @ rows.T, atol=1e-12)
-
-
-def test_projection_of_the_identity_copies_nothing():
-    """A separable kernel kappa I costs no product."""
-    (term,) = FittedKernel(Scaled(Exponential()), predictions(4)).terms
-    rows = np.ones((2, 4))
-    assert term.project(rows) is rows
-
-
-def test_distances_do_not_depend_on_threads():
-    probs = np.random.default_rng(0).dirichlet(np.ones(10), 1500)
-    one = FittedKernel(Scaled(Exponential()), probs)
-    with threads(2):
-        two = FittedKernel(Scaled(Exponential()), probs)
-    assert one.scalars[0].bandwidth == two.scalars[0].bandwidth
 
 
 def test_parameters_name_the_rules():
@@ -118,6 +90,8 @@ def test_callable_metric_takes_a_bounded_number_of_predictions(monkeypatch):
         (lambda *_: -1.0, "return finite distances >= 0"),
         (lambda s, t: max(s[0] - t[0], 0.0), "be symmetric"),
         (lambda *_: 0.5, "be symmetric, and 0 from a row to itself"),
+        (lambda s, t: abs(s - t), "return a number; got"),
+        (lambda *_: "far", "return a number; got"),
     ],
 )
 def test_callable_metric_must_be_a_distance(metric, rule):
@@ -126,72 +100,20 @@ def test_callable_metric_must_be_a_distance(metric, rule):
         FittedKernel(Scaled(Exponential(metric=metric)), predictions(3))
 
 
-@pytest.mark.parametrize("n", [2, 3, 10, 300])
-@pytest.mark.parametrize("m", [2, 3, 20])
-def test_usual_bandwidths_hide_nothing(n, m):
-    """The default rules have no note, however few the rows."""
-    probs = np.random.default_rng(n).dirichlet(np.ones(m), n)
-    assert FittedKernel(Scaled(Exponential()), probs).notes == ()
-
-
 # ---- kernels on a line --------------------------------------------------------------------------
 
 A = np.array([[2.0, 1.0], [1.0, 3.0]])
 MARKOV = [Exponential, Matern32, Matern52]
 
 
-def line_and_gram(kernel, event):
-    """Return the sorted line and the kernel matrix times a, in sorted order."""
-    probs = np.column_stack([1 - event, event])
-    (term,) = FittedKernel(kernel, probs).terms
-    order = np.argsort(event)
-    rows = np.repeat(order, event.size)
-    columns = np.tile(order, event.size)
-    line = LineKernel(term, event[order])
-    return line, line.factor * term.pairs(rows, columns).reshape(event.size, -1)
-
-
-@pytest.fixture(scope="module")
-def event():
-    """Probabilities with ties, zeros and ones, in no order."""
-    return np.array([0.5, 0.0, 1.0, 0.5, 0.25, 1e-9, 1.0, 0.7, 0.9, 0.5])
-
-
-@pytest.mark.parametrize("metric", ["tv", "euclidean", "logit"])
-@pytest.mark.parametrize("kernel", MARKOV)
-def test_pair_sums_equal_the_lower_triangle(kernel, metric, event):
-    """Each row of counts gives the sum of a kappa_ij d_i d_j over j < i."""
-    line, gram = line_and_gram(Scaled(kernel(0.4, metric), A), event)
-    rng = np.random.default_rng(0)
-    scale, shift = rng.random((2, event.size))
-    counts = rng.integers(0, 3, (5, event.size)).astype(np.uint8)
-    d = scale * (counts - shift)
-    expected = np.einsum("bi,ij,bj->b", d, np.tril(gram, -1), d)
-    np.testing.assert_allclose(line.pair_sums(scale, shift, counts), expected, atol=1e-13)
-
-
-@pytest.mark.parametrize("metric", ["tv", "euclidean", "logit"])
-@pytest.mark.parametrize("kernel", MARKOV)
-def test_row_sums_leave_out_the_diagonal(kernel, metric, event):
-    """The i-th value is d_i times the sum of a kappa_ij d_j over j != i."""
-    line, gram = line_and_gram(Scaled(kernel(0.4, metric), A), event)
-    d = np.random.default_rng(1).normal(size=event.size)
-    expected = d * ((gram - np.diag(np.diag(gram))) @ d)
-    np.testing.assert_allclose(line.row_sums(d), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("kernel", MARKOV)
 def test_tiny_bandwidth_leaves_only_ties(kernel):
     """Points that are infinitely far apart in units of the bandwidth do not make nan."""
-    line, _ = line_and_gram(Scaled(kernel(1e-100)), np.array([0.1, 0.1, 0.9]))
+    event = np.array([0.1, 0.1, 0.9])
+    (term,) = FittedKernel(Scaled(kernel(1e-100)), np.column_stack([1 - event, event])).terms
+    line = LineKernel(term, event)
     ones, zeros = np.ones(3), np.zeros(3)
     assert line.pair_sums(ones, zeros, np.ones((1, 3), np.uint8))[0] == line.factor
-
-
-def test_factor_is_that_of_opposite_residuals():
-    """With delta = d (-1, 1), delta' A delta' = (A_00 - A_01 - A_10 + A_11) d d'."""
-    line, _ = line_and_gram(Scaled(Exponential(), A), np.array([0.2, 0.4]))
-    assert line.factor == 3.0
 
 
 @pytest.mark.parametrize(
@@ -213,10 +135,3 @@ def test_line_takes_two_classes_and_one_markov_factor(kernel, m, expected):
     matrix_kernel = kernel if isinstance(kernel, (Scaled, Product)) else Scaled(kernel)
     (term,) = FittedKernel(matrix_kernel, probs).terms
     assert term.is_line is expected
-
-
-@pytest.mark.parametrize("wrong", [lambda s, t: abs(s - t), lambda _s, _t: "far"])
-def test_metric_that_returns_no_number_is_named(wrong):
-    """Of a distance by class, and of text."""
-    with pytest.raises(InvalidInput, match="metric must return a number; got"):
-        FittedKernel(Scaled(Exponential(1.0, metric=wrong)), np.full((5, 3), 1 / 3))

@@ -66,12 +66,6 @@ def test_kernel_norm_refuses_the_orders_that_are_hard(p, q):
         kernel_norm(Scaled(E), 3, p, q)
 
 
-@pytest.mark.parametrize("m", [2, 3, 10, 100])
-def test_error_bound_of_the_default_kernel_is_two(m):
-    """Widmann et al. (2019), section 6: B = 2 for kappa I with kappa <= 1."""
-    assert error_bound(as_matrix_kernel(None), m) == 2.0
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_error_bound_bounds_every_term(name):
     """|delta' k(s, t) delta~| <= B for any two residuals of predictions."""

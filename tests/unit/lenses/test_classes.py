@@ -46,6 +46,7 @@ def test_strong_lens_is_the_predictions(predictions):
         (WithinTop(2), ["not top 2", "top 2"]),
         (Largest(2), ["rank 1", "rank 2", "rest"]),
         (Grouped([["cat", "ant"], ["bee"]]), ["cat+ant", "bee"]),
+        (Grouped(["bee"]), ["bee", "other"]),
     ],
     ids=str,
 )
@@ -67,14 +68,6 @@ def test_top_label_has_a_member_for_each_predicted_class():
     assert TopLabel(2).members(predictions) == [TopLabel(2)]
     with pytest.raises(NotApplicable, match=r"top-label\[1\] must have rows where 1 is predicted"):
         TopLabel(1)(predictions)
-
-
-def test_grouped_puts_the_rest_in_a_group_of_its_own(predictions):
-    """Classes that no group names are the last group."""
-    seen = Grouped(["bee"])(predictions)
-    np.testing.assert_array_equal(seen.probs[:, 0], ROWS[:, 1])
-    assert seen.labels.tolist() == [0, 1, 1, 1]
-    assert seen.classes.tolist() == ["bee", "other"]
 
 
 @pytest.mark.parametrize("r", [0, -1, 1.0, "2", True])

@@ -7,8 +7,6 @@ from caltest import NotApplicable, kernels, measures
 from caltest.htests.run import REGISTRY
 from caltest.measures.base import keys_by_cells
 from caltest.measures.smooth.ici import E50, E90, Emax
-from caltest.nulls.base import Draws, redrawn_values, resampled_outcome
-from caltest.nulls.exact import exact_tests
 from caltest.numerics.cell_counts import draw_counts
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
@@ -84,25 +82,6 @@ def check(p, y, cells, moved):
 def test_values_are_those_of_the_rows(n, shape):
     """Within the bound where there is one, else as near as the documentation says."""
     check(*drawn(shape, n), MOVED | RARE if shape == "rare" else MOVED)
-
-
-@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
-@pytest.mark.slow  # at n = 3000 for each test in tests/unit/htests/test_cells.py
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n", [10_000, 100_000])
-def test_pvalues_are_those_of_the_rows(n, shape):
-    """Of all tests, within four standard errors of the difference of two shares of resamples."""
-    p, y, cells = drawn(shape, n)
-    rows, tests = Predictions(p, y), [(m, m.bind_cells(cells)) for m in TESTS.values()]
-    found = exact_tests(tests, Draws(499, 1, 1))
-    for (key, measure), of_cells in zip(TESTS.items(), found, strict=True):
-        bound = measure.bind(rows)
-        values = np.append(bound.value(), redrawn_values(bound, Draws(499, 2, 1)))
-        expected = resampled_outcome(measure, bound, values).pvalue
-        share = 0.5 * (expected + of_cells.pvalue)
-        error = np.sqrt(2.0 * share * (1.0 - share) / 499)
-        moved = 0.1 if shape == "rare" else 0.0  # groups and steps where most rows are in few cells
-        assert abs(expected - of_cells.pvalue) <= 4.0 * error + moved + 0.005, key
 
 
 @pytest.mark.parametrize(

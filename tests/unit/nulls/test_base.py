@@ -8,13 +8,7 @@ from caltest.datasets import generative_model
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY, SKCE
 from caltest.nulls import base as resampling
-from caltest.nulls.base import (
-    BATCH,
-    batch_seeds,
-    drawn_batches,
-    resampled_values,
-    resampling_pvalue,
-)
+from caltest.nulls.base import BATCH, drawn_batches, resampled_values, resampling_pvalue
 from caltest.nulls.exact import enumerate_labels
 from caltest.numerics.joint import TIES
 from caltest.numerics.loops import threads
@@ -76,15 +70,6 @@ def draw(rng, size):
 def evaluate(rows):
     """Give each row of labels a number of its own."""
     return rows @ 9.0 ** np.arange(5)
-
-
-@pytest.mark.parametrize("n_resamples", [1, BATCH, BATCH + 1, 999])
-def test_batch_seeds_cover_all_resamples(n_resamples):
-    """Every batch but the last is full, and every one has a seed of its own."""
-    seeds, sizes = zip(*batch_seeds(3, n_resamples), strict=True)
-    assert sum(sizes) == n_resamples
-    assert set(sizes[:-1]) <= {BATCH}
-    assert len({seed.spawn_key for seed in seeds}) == len(seeds)
 
 
 @pytest.mark.parametrize("pooled", [False, True])

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest.numerics.crossings import (
-    GroupTotals,
-    _crossing,
-    crossing_tails,
-    dispersions,
-)
+from caltest.numerics.crossings import GroupTotals, _crossing, crossing_tails, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
 
 

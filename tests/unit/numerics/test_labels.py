@@ -1,7 +1,5 @@
 """Labels are drawn with the probabilities asked for, and never from an impossible class."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -85,10 +83,3 @@ def test_draws_do_not_depend_on_the_chunk_nor_on_compilation(chunk, compiled, mo
     monkeypatch.setattr(labels, "compiles", lambda _: compiled)
     np.testing.assert_array_equal(drawn(probs), expected)
     np.testing.assert_array_equal(drawn(probs, size=3), expected[:3])
-
-
-def test_numba_is_not_loaded_for_few_rows(monkeypatch):
-    """NumPy draws them as fast as numba loads."""
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert not labels.compiles(1000)
-    assert labels.compiles(labels.COMPILED_FROM)

@@ -3,7 +3,6 @@ import pytest
 from scipy.special import expit
 
 from caltest.numerics.logistic import (
-    BLOCK,
     PLAIN,
     ROWS_FOR_START,
     STRIDES,
@@ -46,15 +45,6 @@ def test_sums_do_not_depend_on_where_the_arrays_lie():
 def gradient(X, t, w, beta):
     """Of the mean loss, as it is written down."""
     return X @ (w * (expit(beta @ X) - t))
-
-
-@pytest.mark.parametrize("n", [1, 7, BLOCK, 2 * BLOCK + 3])
-def test_newton_sums_are_those_of_the_formula(n):
-    X, _, w, beta = problem(n)
-    p = expit(beta @ X)
-    first, second = sums(X, w, beta)
-    assert first == pytest.approx(X @ (w * p), rel=1e-13)
-    assert second == pytest.approx((X * (w * p * (1 - p))) @ X.T, rel=1e-13)
 
 
 @pytest.mark.parametrize("eta", [-1e300, -710.0, 0.0, 36.0, 1e300])

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest.numerics.tilting import (
-    Terms,
-    convolved_tail,
-    lattice_span,
-    saddlepoint_tail,
-)
+from caltest.numerics.tilting import Terms, convolved_tail, lattice_span, saddlepoint_tail
 
 
 def events(p):

@@ -7,7 +7,7 @@ import pytest
 
 from caltest import DegenerateDataWarning
 from caltest.calibrators import BBQ, HistogramBinning
-from caltest.calibrators.binary.binning import binnings, running_sums
+from caltest.calibrators.binary.binning import running_sums
 
 pytestmark = pytest.mark.loops
 
@@ -45,29 +45,16 @@ def test_histogram_has_binomial_standard_errors():
     assert shares[1:] == [(1.0, None), (1.0, None), (0.875, None)]
 
 
-def test_uniform_bins_take_the_lower_bin_at_a_cut():
-    """For the doubles k / B and their neighbours too."""
-    cuts = np.arange(1, 15) / 15
-    scores = np.concatenate([cuts, np.nextafter(cuts, 0), np.nextafter(cuts, 1), [0.0, 1.0]])
-    binning = HistogramBinning().fit(scores, np.arange(scores.size) % 2)
-    binning.values_ = np.arange(15.0) / 15
-    expected = binning.values_[np.searchsorted(cuts, scores)]
-    assert (binning.predict_proba(scores)[:, 1] == expected).all()
-
-
 RNG = np.random.default_rng(5)
 BBQ_SCORES = RNG.random(1000)
 BBQ_LABELS = (RNG.random(1000) < BBQ_SCORES**2).astype(int)
 
 
 def test_bbq_has_the_numbers_of_bins_of_the_paper():
-    """From n^(1/3) / 10 to 10 n^(1/3), here 1 to 100."""
+    """From n^(1/3) / 10 to 10 n^(1/3), here 1 to 100; of few rows five are in each bin."""
     bbq = BBQ().fit(BBQ_SCORES, BBQ_LABELS)
     assert bbq.bins_.tolist() == list(range(1, 101))
     assert bbq.model_weights_.sum() == pytest.approx(1)
-
-
-def test_bbq_small_sample_has_five_rows_per_bin():
     assert BBQ().fit(BBQ_SCORES[:40], BBQ_LABELS[:40]).bins_.tolist() == list(range(1, 9))
 
 
@@ -118,15 +105,6 @@ def test_running_sums_carry_their_rounding_errors():
     sums = running_sums(0.5, jumps)
     exact = [math.fsum([0.5, *jumps[:k]]) for k in range(2001)]
     assert sums == pytest.approx(exact, rel=1e-15, abs=1e-15)
-
-
-def test_binnings_reach_equal_shares():
-    """Of ten scores of mass one; a large mass takes several shares."""
-    starts, ends = binnings(np.cumsum(np.ones(10)), np.array([1, 3, 5]))
-    assert starts.tolist() == [0, 1, 4, 9]
-    assert ends.tolist() == [9, 3, 6, 9, 1, 3, 5, 7, 9]
-    _, ends = binnings(np.cumsum([1.0, 8.0, 1.0]), np.array([5]))
-    assert ends.tolist() == [1, 2]
 
 
 def test_bbq_reads_its_own_json_where_all_is_certain():

@@ -117,15 +117,6 @@ def test_gauss_hermite_is_the_limit_of_draws():
         assert drawn == pytest.approx(exact[:20], abs=0.005)
 
 
-def test_mean_inference_is_the_softmax_of_the_latent_mean(three):
-    """A constant in it does not matter."""
-    calibrator, probs = three
-    calibrator.set_params(inference="mean")
-    latent = calibrator.latent(probs[:5].ravel()).mean.reshape(5, 3)
-    assert calibrator.predict_proba(probs[:5]) == pytest.approx(softmax(latent, axis=1))
-    calibrator.set_params(inference="auto")
-
-
 @pytest.mark.full
 @wavy
 @pytest.mark.parametrize("seed", [0, 4, 7])
@@ -151,35 +142,18 @@ def test_threads_change_no_bit(monkeypatch):
     assert (one == two).all()
 
 
-CERTAIN = np.eye(3)[[0, 1, 2, 0, 1, 2]]
-FLAT = np.tile([0.2, 0.3, 0.5], (6, 1))
-DEGENERATE = {
-    "one-row": (FLAT[:1], [1], None),
-    "constant": (FLAT, [0, 1, 2, 2, 2, 1], None),
-    "one-class": (np.random.default_rng(0).dirichlet(np.ones(3), 6), [1] * 6, None),
-    "certain-and-right": (CERTAIN, [0, 1, 2, 0, 1, 2], None),
-    "certain-and-wrong": (CERTAIN, [1, 2, 0, 1, 2, 0], None),
-    "huge-weights": (FLAT, [0, 1, 2, 2, 2, 1], [1e200] * 6),
-    "huge-weights-certain": (CERTAIN, [1, 2, 0, 0, 1, 2], [1e200] * 6),
-    "tiny-weights": (FLAT, [0, 1, 2, 2, 2, 1], [1e-200] * 6),
-}
-
-
-@pytest.mark.cases(1)
 @wavy
-@pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning")
 @far
-@pytest.mark.parametrize("case", DEGENERATE)
-def test_degenerate_data_give_a_defined_map(case):
-    """Finite probabilities, a finite band, a finite bound."""
-    probs, codes, weight = DEGENERATE[case]
-    calibrator = GPCalibrator(classes=[0, 1, 2]).fit(probs, codes, weight)
-    new = np.vstack([probs, np.eye(3), [[1 / 3] * 3]])
-    calibrated = calibrator.predict_proba(new)
-    assert np.isfinite(calibrated).all()
-    assert calibrated.sum(axis=1) == pytest.approx(1)
-    assert np.isfinite(np.array(calibrator.latent([0.0, 0.5, 1.0]))).all()
-    assert np.isfinite(calibrator.bound_)
+@pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("weight", [1e-200, 1.0, 1e200])
+def test_degenerate_data_have_a_finite_band_and_bound(weight, case):
+    """Of certain predictions, right or wrong, and of equal ones; maps are those of the contract."""
+    certain, flat = np.eye(3)[[0, 1, 2] * 2], np.tile([0.2, 0.3, 0.5], (6, 1))
+    for probs, codes in ((certain, [0, 1, 2] * 2), (certain, [1, 2, 0] * 2), (flat, [0] * 6)):
+        with case(probs[0], codes):
+            calibrator = GPCalibrator(classes=[0, 1, 2]).fit(probs, codes, np.full(6, weight))
+            assert np.isfinite(np.array(calibrator.latent([0.0, 0.5, 1.0]))).all()
+            assert np.isfinite(calibrator.bound_)
 
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-13, np.spacing(0.5)])
@@ -199,7 +173,7 @@ def test_nearly_equal_scores_are_as_good_as_others(gap):
 @wavy
 def test_logits_with_a_large_constant_lose_their_last_digits_alone():
     """Unnormalised log densities; at 1e15 a digit after the point is left."""
-    logits, _, codes = overconfident(3, 60)
+    logits, _, codes = overconfident(2, 30)
     plain = GPCalibrator(from_logits=True, tol=1e-10, max_iter=1000).fit(logits, codes)
     for constant, error in ((1e6, 1e-3), (1e15, 0.1)):
         moved = GPCalibrator(from_logits=True, tol=1e-10, max_iter=1000)
@@ -212,7 +186,7 @@ def test_logits_with_a_large_constant_lose_their_last_digits_alone():
 @wavy
 def test_shortest_length_scale_has_a_band_and_predictions():
     """The grid then has thousands of nodes, and no table has all pairs of them."""
-    _, probs, codes = overconfident(3, 40)
+    _, probs, codes = overconfident(3, 15)
     calibrator = GPCalibrator(length_scale_bounds=(1e-3, 2e-3), tol=0.1)
     calibrator.fit(probs, codes)
     assert calibrator.places_.size > 5_000
@@ -229,6 +203,7 @@ def test_logits_may_be_huge_or_infinite():
     for values in (1e6 * logits, 1e-6 * logits, 1e300 * logits, np.round(logits) * 5e-324):
         calibrator = GPCalibrator(from_logits=True).fit(values, codes)
         assert np.isfinite(calibrator.predict_proba(values)).all()
+    logits, codes = logits[:12], codes[:12]
     logits[0, 0] = -np.inf
     calibrator = GPCalibrator(from_logits=True).fit(logits, codes)
     assert np.isfinite(calibrator.predict_proba(logits)).all()
@@ -240,8 +215,8 @@ def test_logits_may_be_huge_or_infinite():
 def test_fit_takes_a_few_dozen_evaluations(seed):
     """Of 10 inducing inputs, which stay in order, whatever the sample; once some took hundreds."""
     rng = np.random.default_rng(seed)
-    log_odds = 3 * rng.normal(size=20_000)
-    y = (rng.random(20_000) < expit(log_odds / 2)).astype(int)
+    log_odds = 3 * rng.normal(size=4000)
+    y = (rng.random(4000) < expit(log_odds / 2)).astype(int)
     fitted = GPCalibrator().fit(expit(log_odds), y)
     assert fitted.n_evaluations_ < 60
     assert (np.diff(fitted.positions_) > 0.01).all()
@@ -253,9 +228,9 @@ def test_fit_takes_a_few_dozen_evaluations(seed):
 def test_saturated_probabilities_have_logarithms_as_scores():
     """By the evidence lower bound; the print has the temperature, and JSON the map."""
     rng = np.random.default_rng(0)
-    logits = 15 * rng.normal(size=(2000, 3))
+    logits = 15 * rng.normal(size=(600, 3))
     y = (logits / 10 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    fit, test = slice(0, 1000), slice(1000, 2000)
+    fit, test = slice(0, 300), slice(300, 600)
     probs = softmax(logits, axis=1)
     with pytest.warns(DegenerateDataWarning, match="% of the rows have a probability above 0.999"):
         of_probs = GPCalibrator(scores="probabilities").fit(probs[fit], y[fit])
@@ -298,7 +273,7 @@ def test_too_few_iterations_and_failed_searches_are_told():
 def test_logits_of_a_large_range_are_calibrated(unit):
     """A variance to start from that is small beside their range would end where all is certain."""
     rng = np.random.default_rng(0)
-    z = 2 * rng.normal(size=(1000, 10))
+    z = 2 * rng.normal(size=(600, 10))
     y = (z / 2 + rng.gumbel(size=z.shape)).argmax(axis=1)
     probs = GPCalibrator(from_logits=True).fit(unit * z, y).predict_proba(unit * z)
     best = softmax(z / 2, axis=1)
@@ -349,12 +324,6 @@ def test_other_ways_to_fit_are_near(options):
     assert np.abs(other.predict_proba(probs) - plain).mean() < 0.015
 
 
-def test_summary_shows_kernel_and_bound(three):
-    text = str(three[0].summary(n_resamples=9, rng=0))
-    for name in ("kernel variance", "length scale", "noise variance", "evidence lower bound"):
-        assert name in text
-
-
 @pytest.mark.full
 @wavy
 @pytest.mark.parametrize("from_logits", [False, True])
@@ -365,7 +334,7 @@ def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    logits, probs, codes = overconfident(3, 60)
+    logits, probs, codes = overconfident(3, 20)
     calibrator = GPCalibrator(from_logits=from_logits)
     calibrator.fit(logits if from_logits else probs, codes)
     ax = calibrator.plot_latent(confidence=0.9)

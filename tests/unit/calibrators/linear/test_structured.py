@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, minimize, root
+from scipy.optimize import minimize, root
 from scipy.special import logsumexp, softmax
 
-from caltest.calibrators import (
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
-    TemperatureScaling,
-)
+from caltest.calibrators import StructuredMatrixScaling, StructuredVectorScaling, TemperatureScaling
 from caltest.calibrators.linear import softmax_regression
 from caltest.calibrators.linear.softmax_regression import minimise
 from caltest.errors import DegenerateDataWarning
@@ -57,13 +53,11 @@ def problem(s, y, weight, free):
 
 @pytest.mark.parametrize("calibrator", KINDS)
 def test_structured_scaling_is_the_minimum_that_scipy_finds(calibrator, data):
-    """Parameters to 1e-8; the gradient of the formula is that of finite differences."""
+    """Parameters to 1e-8."""
     z, y, weight = data
     s, whole = np.log(smoothed(z, y, weight)), isinstance(calibrator, StructuredMatrixScaling)
     free = np.eye(M, M + 1) + np.eye(M + 1)[M] + whole > 0
     both, start = problem(s, y, weight, free), np.eye(M, M + 1)[free]
-    slope = approx_fprime(start + 0.1, lambda x: both(x)[0], 1e-7)
-    np.testing.assert_allclose(both(start + 0.1)[1], slope, atol=1e-6)
     found = minimize(both, start, jac=True, method="BFGS").x
     found = root(lambda x: both(x)[1], found, tol=1e-13).x
     calibrator.fit(z, y, weight)

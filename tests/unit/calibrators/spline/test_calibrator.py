@@ -239,9 +239,7 @@ def test_curve_of_a_class_has_its_name():
     names = np.array(["cat", "dog", "emu"])[labels]
     fitted = SplineCalibrator(mode="class-wise").fit(probs, names)
     assert fitted.curve(k="dog").score[-1] == probs[:, 1].max()
-    with pytest.raises(
-        InvalidInput, match=r"k must name a class .* pass one of 'cat', 'dog', 'emu'"
-    ):
+    with pytest.raises(InvalidInput, match=r"k must name a class .* one of 'cat', 'dog', 'emu'"):
         fitted.curve()
 
 
@@ -285,13 +283,3 @@ def test_fractiles_are_checked(t, message):
         fitted.curve(t)
     with pytest.raises(InvalidInput, match="k must be None where there is one spline"):
         fitted.curve(k=1)
-
-
-def test_summary_prints_the_values_at_the_knots():
-    probs, labels = simulated(300, m=3)
-    text = str(SplineCalibrator().fit(probs, labels).summary(n_resamples=19, rng=0))
-    assert "Spline calibration" in text
-    assert "s(0.2)" in text
-    names = [c.name for c in SplineCalibrator(mode="class-wise").fit(probs, labels).coefficients()]
-    assert names[7] == "s(0.2), 1"
-    assert len(names) == 18

@@ -9,13 +9,7 @@ from scipy.linalg import null_space
 from scipy.optimize import minimize
 
 from caltest.calibrators.spline.calibrator import largest_classes, put_back_rank, put_back_sum
-from caltest.calibrators.spline.cumulative_spline import (
-    curvature_map,
-    extreme_places,
-    mean_slopes,
-    normal_equations,
-    slope_rows,
-)
+from caltest.calibrators.spline.cumulative_spline import curvature_map, normal_equations
 
 pytestmark = pytest.mark.loops
 
@@ -86,42 +80,6 @@ def test_a_long_step_is_a_chord(end):
     t = np.concatenate([np.linspace(0, 0.4, 7)[1:], np.linspace(0.4, 1.0, 10)[1:]])
     many = fitted(t, np.minimum(t, 0.4), 6, end)
     np.testing.assert_allclose(few, many, atol=1e-13)
-
-
-def spline_values(t, y, d):
-    """The spline itself, from its values and second derivatives at the knots."""
-    place = t * (len(y) - 1)
-    j = np.minimum(place.astype(int), len(y) - 2)
-    u = place - j
-    a = 1 - u
-    return y[j] * a + y[j + 1] * u + d[j] * (a**3 - a) + d[j + 1] * (u**3 - u)
-
-
-@runouts
-def test_slopes_are_differences(end):
-    """The mean slope is exact, and that of a point is the derivative."""
-    rng = np.random.default_rng(0)
-    D = curvature_map(6, end)
-    y = rng.normal(size=6)
-    d = D @ y
-    start, stop = np.sort(rng.random((2, 50)), axis=0)
-    exact = (spline_values(stop, y, d) - spline_values(start, y, d)) / (stop - start)
-    np.testing.assert_allclose(mean_slopes(start, stop, y, d), exact, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(slope_rows(start, stop, D) @ y, exact, rtol=1e-9, atol=1e-9)
-    t, step = 0.01 + 0.98 * start, 1e-5
-    central = spline_values(t + step, y, d) - spline_values(t - step, y, d)
-    np.testing.assert_allclose(mean_slopes(t, t, y, d), central / (2 * step), atol=1e-6)
-
-
-def test_extremes_of_the_derivative_are_listed():
-    """No other place has a larger or a smaller derivative."""
-    D = curvature_map(9, ENDS["natural"])
-    y = np.random.default_rng(1).normal(size=9)
-    at, grid = extreme_places(D @ y), np.linspace(0, 1, 10_001)
-    listed, everywhere = (mean_slopes(t, t, y, D @ y) for t in (at, grid))
-    assert listed.min() <= everywhere.min()
-    assert listed.max() >= everywhere.max()
-    assert listed.min() == pytest.approx(everywhere.min(), abs=1e-4)
 
 
 KINDS = {"rank": put_back_rank, "sum": put_back_sum}
@@ -199,10 +157,3 @@ def test_rows_that_become_uniform_keep_their_order(kind):
     rows = KINDS[kind](p, order[:, :2], 1, np.full(200, 0.1))
     assert rows == pytest.approx(1 / 6)
     assert (np.diff(rows, axis=1) < 0).all()
-
-
-def test_largest_classes_is_a_stable_sort():
-    probs = np.random.default_rng(0).choice([0.0, 0.1, 0.2, 0.3], (200, 7))
-    expected = np.argsort(-probs, axis=1, kind="stable")
-    for r in range(1, 8):
-        np.testing.assert_array_equal(largest_classes(probs, r), expected[:, :r])

@@ -1,7 +1,5 @@
 """Sums over dyadic cells of all scales."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -49,15 +47,3 @@ def test_sums_are_those_of_every_scale_by_itself(n, digits):
     scales = sums.shape[1]
     np.testing.assert_allclose(sums, np.array(expected)[:, :scales], atol=1e-12)
     assert not np.any(np.abs(np.array(expected)[:, scales:]) > 1e-12)
-
-
-def test_sums_have_mean_zero_and_are_standardised_under_calibration():
-    """Over all labels of nine predictions, weighted by their probability."""
-    event = np.sort(np.round(np.random.default_rng(3).random(9) ** 2, 2))
-    labels = np.array(list(itertools.product([0, 1], repeat=9)), np.uint8)
-    law = np.prod(np.where(labels, event, 1 - event), axis=1)
-    found = statistic_of(event, 4)
-    sums = found.sums.redrawn(labels)
-    np.testing.assert_allclose(law @ sums, 0, atol=1e-14)
-    largest = (sums / np.sqrt(law @ sums**2)).max(axis=1)
-    np.testing.assert_allclose(found.values(labels)[:, 0], largest, rtol=1e-12)

@@ -9,12 +9,7 @@ from numpy.testing import assert_allclose
 
 import caltest as ct
 from caltest import NotApplicable
-from caltest.measures.combined.component import (
-    BINARY,
-    SEVERAL,
-    confusions,
-    orthonormal,
-)
+from caltest.measures.combined.component import BINARY, SEVERAL, confusions, orthonormal
 from caltest.measures.combined.context import Context
 from caltest.measures.combined.one_event import LEAST_PROB
 from caltest.numerics.joint import log_mean_exp
@@ -88,9 +83,8 @@ def test_memory_does_not_grow_with_the_pairs_of_classes(work):
 def test_what_needs_the_pairs_of_very_many_classes_is_refused(test):
     """Before any work, with the size and what to ask instead."""
     probs = np.full((3, 12_000), 1 / 12_000)
-    with pytest.raises(
-        NotApplicable, match=r"takes [\d.]+ GiB, more than the 1 .*lens='confidence'"
-    ):
+    said = r"takes [\d.]+ GiB, more than the 1 .*lens='confidence'"
+    with pytest.raises(NotApplicable, match=said):
         ct.test_calibration(probs, [0, 1, 2], test=test, n_resamples=9, rng=1)
 
 

@@ -71,7 +71,7 @@ def test_sums_are_resampled_within_the_tolerance():
     prefix = np.tri(80) * residuals
     sums, errors = prefix.mean(axis=1), prefix.std(axis=1) / np.sqrt(80)
     near = near_maximum(data, Tolerance(0.02), "KS")
-    counts = draw_poisson(np.random.default_rng(0), 5, near.n)
+    counts = draw_poisson(np.random.default_rng(0), 13, near.n)  # eight lanes and five rows
     for row, found in zip(counts, near.resample(counts), strict=True):
         moved = (prefix * (row - row.mean())).mean(axis=1)
         sides = [np.minimum(0.02, sign * sums + errors) + sign * moved for sign in (1, -1)]

@@ -71,8 +71,7 @@ def test_far_tail_keeps_its_precision():
 
 
 @pytest.mark.parametrize(
-    ("d", "pd", "tails"),
-    [(0, 0.0, (1, 1)), (2, 0.0, (0, 1)), (5, 1.0, (1, 1)), (4, 1.0, (1, 0))],
+    ("d", "pd", "tails"), [(0, 0.0, (1, 1)), (2, 0.0, (0, 1)), (5, 1.0, (1, 1)), (4, 1.0, (1, 0))]
 )
 def test_certain_defaults_have_tails_of_0_and_1(d, pd, tails):
     assert certain_tails(d, 5, pd) == tails

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from caltest.measures.grades.hosmer_lemeshow import class_counts, group_starts
+from caltest.measures.grades.hosmer_lemeshow import group_starts
 from caltest.numerics.sorted_scores import step_ends
 
 pytestmark = pytest.mark.loops
@@ -44,10 +44,3 @@ def test_groups_are_those_of_exact_quantiles():
 def test_no_more_groups_than_rows_are_made():
     """Breaks are not made one by one where there are a billion."""
     assert starts(np.array([0.1, 0.2, 0.2, 0.4]), 10**12).tolist() == [0, 1, 3, 4]
-
-
-def test_class_counts_are_bincounts():
-    labels = np.random.default_rng(0).integers(3, size=(4, 20)).astype(np.uint8)
-    counts = class_counts(labels, np.array([0, 7, 20]), 3)
-    for b, g, rows in [(b, g, s) for b in range(4) for g, s in enumerate([slice(7), slice(7, 20)])]:
-        np.testing.assert_array_equal(counts[b, g], np.bincount(labels[b, rows], minlength=3))

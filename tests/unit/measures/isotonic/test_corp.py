@@ -8,7 +8,6 @@ from sklearn.isotonic import IsotonicRegression
 
 from caltest import DegenerateDataWarning, Predictions
 from caltest.measures import corp_band, corp_curve, corp_miscalibration, score_decomposition
-from caltest.measures.isotonic.corp import CorpMiscalibration
 from caltest.numerics.labels import resample_keys
 
 
@@ -16,12 +15,6 @@ def test_infinite_log_loss_is_infinite():
     """With a warning that says where from."""
     with pytest.warns(DegenerateDataWarning, match="probability 0 in 1 row"):
         assert corp_miscalibration([0.0, 0.5], [1, 0], score="log-loss") == math.inf
-
-
-def test_parameters_name_the_score():
-    data = Predictions([0.2, 0.7], [0, 1])
-    assert CorpMiscalibration().bind(data).parameters == {"score": "Brier score"}
-    assert CorpMiscalibration(score="log-loss").bind(data).parameters == {"score": "log loss"}
 
 
 RNG = np.random.default_rng(1)

@@ -69,10 +69,6 @@ def test_cme_needs_more_observations_than_locations():
 # ---- test locations -----------------------------------------------------------------------------
 
 
-def sampled_locations(data, size=None):
-    return find_locations(size, data.probs, data.classes)
-
-
 @pytest.fixture
 def predictions():
     """Uncalibrated predictions of three classes."""
@@ -83,15 +79,11 @@ def predictions():
     ("n", "m", "size"), [(5, 3, 1), (45, 3, 4), (500, 2, 3), (500, 3, 6), (500, 10, 10)]
 )
 def test_default_number_of_locations_grows_with_n_and_m(n, m, size):
-    """It is the least of 10, 3 (m - 1) and n / 10, and at least 1."""
+    """It is the least of 10, 3 (m - 1) and n / 10, at least 1; never more than there are rows."""
     data = ct.datasets.generative_model("M1", n=n, m=m, rng=0)
-    assert len(sampled_locations(data)[1]) == size
-
-
-def test_sampled_locations_are_no_more_than_observations():
-    """Asking for more gives every prediction once."""
-    data = ct.Predictions([0.1, 0.5, 0.9], [0, 1, 1])
-    assert len(sampled_locations(data, 10)[1]) == 3
+    assert len(find_locations(None, data.probs, data.classes)[1]) == size
+    few = data.subset(slice(3))
+    assert len(find_locations(10, few.probs, few.classes)[1]) == 3
 
 
 def test_given_locations_are_seen_through_the_lens(predictions):
@@ -101,21 +93,20 @@ def test_given_locations_are_seen_through_the_lens(predictions):
         ucme(predictions, locations=([0.4, 0.8], [0, 1]))
 
 
-ILLEGAL = {
-    "text": ("ten", "locations must be a number or a pair"),
-    "zero": (0, "locations must be an integer of at least 1"),
-    "three": (([0.5], [1], [1]), "locations must be a number or a pair"),
-    "sum": (([[0.5, 0.2, 0.1]], [1]), "probs of locations must sum to 1"),
-    "labels": (([[0.5, 0.3, 0.2]], [3]), "labels of locations"),
-    "lengths": (([[0.5, 0.3, 0.2]], [1, 2]), "labels of locations"),
-}
-
-
 @pytest.mark.parametrize("measure", [ucme, cme])
-@pytest.mark.parametrize("name", ILLEGAL)
-def test_illegal_locations_are_refused(predictions, measure, name):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("ten", "locations must be a number or a pair"),
+        (0, "locations must be an integer of at least 1"),
+        (([0.5], [1], [1]), "locations must be a number or a pair"),
+        (([[0.5, 0.2, 0.1]], [1]), "probs of locations must sum to 1"),
+        (([[0.5, 0.3, 0.2]], [3]), "labels of locations"),
+        (([[0.5, 0.3, 0.2]], [1, 2]), "labels of locations"),
+    ],
+)
+def test_illegal_locations_are_refused(predictions, measure, value, message):
     """The message names the argument and its rule."""
-    value, message = ILLEGAL[name]
     with pytest.raises(InvalidInput, match=message):
         measure(predictions, locations=value)
 

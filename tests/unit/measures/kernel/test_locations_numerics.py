@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.measures.kernel.cme import (
-    LANES,
-    ROWS,
-    add_location_moments,
-    add_location_sums,
-)
+from caltest.measures.kernel.cme import LANES, ROWS, add_location_moments, add_location_sums
 
 pytestmark = pytest.mark.loops
 

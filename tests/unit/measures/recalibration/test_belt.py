@@ -133,7 +133,6 @@ def test_grid_covers_the_range_of_the_predictions():
     assert (np.diff(belt.grid) > 0).all()
     event = data.probs[:, 1]
     np.testing.assert_allclose(belt.grid[[0, -1]], [event.min(), event.max()], rtol=1e-12)
-    belt = calibration_belt_curve(overconfident(100))
     for array in (belt.grid, belt.lower, belt.upper, belt.coefficients):
         assert not array.flags.writeable
 

@@ -55,22 +55,6 @@ def test_basis_of_many_rows_finds_rare_values():
     assert polynomial_basis(z, np.ones(z.size), 2)[0].size == 3
 
 
-def test_nodes_give_the_sums_of_smooth_functions():
-    """To rounding for the log partition, for which they are made."""
-    z = np.random.default_rng(0).normal(0, 3, 20_000)
-    w = np.random.default_rng(1).random(z.size)
-    nodes, weights = interpolation_nodes(z, w)
-    assert nodes.size < z.size / 10
-    for slope in (0.5, 1.0, 2.0):
-        value = weights @ np.logaddexp(0, slope * nodes - 1)
-        assert value == pytest.approx(w @ np.logaddexp(0, slope * z - 1), rel=1e-13)
-
-
-def test_nodes_are_left_out_where_rows_are_few():
-    """They would be more than the rows."""
-    assert interpolation_nodes(np.linspace(-5, 5, 200), np.ones(200)) is None
-
-
 CUT = 3.841458820694124  # the 95 % point of chi^2 with one degree of freedom
 
 
@@ -92,17 +76,6 @@ def prepared(z, p, y, degree=4):
 def log_likelihood(beta, z, y):
     eta = np.vander(z, len(beta), increasing=True) @ beta
     return np.sum(y * eta - np.logaddexp(0, eta))
-
-
-def test_sums_are_those_of_the_basis():
-    """Over several blocks of rows, with weights."""
-    z, p, _ = sample(5000)
-    w = np.random.default_rng(0).random(5000)
-    labels = np.random.default_rng(1).integers(2, size=(3, 5000)).astype(np.uint8)
-    basis = orthonormal_basis(z, p * (1 - p), 3)
-    expected = (labels - p) @ (basis_values(z, *basis) * w[:, None])
-    sums = polynomial_sums(labels, p, z, w, *basis)
-    np.testing.assert_allclose(sums, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])

@@ -12,7 +12,7 @@ import caltest as ct
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import calibration_intercept, calibration_slope, cox, unreliability
-from caltest.measures.recalibration.cox import CalibrationIntercept, Cox, Unreliability
+from caltest.measures.recalibration.cox import Cox, Unreliability
 from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio
 from caltest.units import RowUnits
 
@@ -74,12 +74,6 @@ def test_impossible_label_is_not_hidden(tested):
     assert "probability 0 in 1 of 100 rows, first in row 7" in text
 
 
-def test_impossible_label_of_three_classes_is_not_hidden():
-    probs = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
-    with pytest.warns(DegenerateDataWarning, match=r"contradicts the predictions|count as that"):
-        assert cox(probs, [2, 1, 2]) == math.inf
-
-
 def test_certain_predictions_that_are_right_have_no_ratio():
     """They have no log odds, and change no likelihood."""
     with pytest.warns(DegenerateDataWarning, match=r"there is no other row"):
@@ -128,7 +122,7 @@ def test_exact_pvalues_with_certain_predictions_are_valid():
         data = Predictions(p, rng.random(80) < p)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            found = ct.test_calibration(data, test="calibration-slope", n_resamples=99, rng=seed)
+            found = ct.test_calibration(data, test="calibration-slope", n_resamples=39, rng=seed)
         rejected += found.pvalue <= 0.05
     assert 6 <= rejected <= 15 + 3 * 3.8
 
@@ -136,14 +130,14 @@ def test_exact_pvalues_with_certain_predictions_are_valid():
 @pytest.mark.full
 def test_verdict_names_the_rows_of_a_slope():
     """Where others have predictions of 0 and 1; the report's table too."""
-    p, y, _ = with_certain(n=2000)
+    p, y, _ = with_certain(n=500)
     told = dict(ct.test_calibration(p, y, rng=1).verdict().sentences)["events"]
-    assert "of the 1,900 rows with predictions inside (0, 1)" in told
+    assert "of the 400 rows with predictions inside (0, 1)" in told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
         page = ct.report(p, y, n_resamples=99, rng=1)
     (slope,) = [one for one in page.content.estimates if one.name == "calibration slope"]
-    assert slope.note.endswith("of the 1,900 rows with predictions inside (0, 1)")
+    assert slope.note.endswith("of the 400 rows with predictions inside (0, 1)")
     assert f"log odds {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})" in told
 
 
@@ -187,16 +181,6 @@ def test_surprising_class_is_fitted_in_any_order_of_the_classes():
 
 
 # ---- the calibration intercept, with the slope fixed and estimated ------------------------------
-
-
-def test_both_kinds_are_labelled():
-    """The symbol and the parameters tell them apart, since packages do not."""
-    fixed, estimated = (CalibrationIntercept(slope=slope) for slope in ("fixed", "estimated"))
-    assert fixed.symbol == "intercept (slope 1)"
-    assert estimated.symbol == "intercept (slope estimated)"
-    assert fixed.description != estimated.description
-    with pytest.raises(InvalidInput, match="slope must be one of"):
-        CalibrationIntercept(slope="free")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Recalibration of several classes beside statsmodels and finite differences."""
+"""Recalibration of several classes beside statsmodels and a linear program."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 from statsmodels.base.model import GenericLikelihoodModel
 
-from caltest.measures.recalibration.multinomial_loops import (
-    class_sums,
-    expectations,
-    fit,
-    hessian,
-    make_task,
-)
+from caltest.measures.recalibration.multinomial_loops import class_sums, fit, hessian, make_task
 
 pytestmark = pytest.mark.loops
 
@@ -66,21 +60,6 @@ def test_gain_is_that_of_statsmodels(reference):
     assert gain == pytest.approx(theirs.llf - before, rel=1e-8)
     np.testing.assert_allclose(alpha[1:] - alpha[0], theirs.params[: m - 1], rtol=1e-4)
     np.testing.assert_allclose(1 + beta[-slopes:], theirs.params[m - 1 :], rtol=1e-4)
-
-
-@pytest.mark.parametrize("reference", [-1, 2], ids=["common", "reference"])
-def test_curvature_is_the_derivative_of_the_expectations(reference):
-    probs, _ = data()
-    m = probs.shape[1]
-    task = make_task(probs, np.linspace(0.5, 2, len(probs)), reference)
-    theta = np.random.default_rng(0).normal(0, 0.3, 2 * m)
-    H = hessian(task.features, task.weight, theta)
-    arrays = task.probs, task.features, task.weight
-    for k in range(2 * m):
-        step = np.zeros(2 * m)
-        step[k] = 1e-5
-        high, low = (expectations(*arrays, theta + s, np.ones(m))[0] for s in (step, -step))
-        np.testing.assert_allclose(H[k], (high - low) / 2e-5, rtol=1e-6, atol=1e-6)
 
 
 def test_curvature_of_nearly_certain_predictions_is_no_rounding_error():

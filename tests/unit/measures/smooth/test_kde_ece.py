@@ -33,8 +33,8 @@ def by_definition(score, event, bandwidth):
 @pytest.mark.parametrize("bandwidth", [None, 0.01, 0.1])
 def test_value_is_the_integral_of_the_definition(bandwidth):
     """To seven digits; by default the bandwidth is s (2 n)^(-1/5)."""
-    score, event = simulated()
-    used = score.std() * 400**-0.2 if bandwidth is None else bandwidth
+    score, event = simulated(50)
+    used = score.std() * 100**-0.2 if bandwidth is None else bandwidth
     expected = by_definition(score, event, used)
     assert kde_ece(score, event, bandwidth=bandwidth) == pytest.approx(expected, rel=2e-7)
 

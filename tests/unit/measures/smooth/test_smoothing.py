@@ -1,51 +1,16 @@
-"""Smoothing with the reflected Gaussian kernel equals the sum over its reflections."""
+"""Integrals between roots and fixed points; the sums are those of tests/properties."""
 
 import numpy as np
 import pytest
 
 from caltest.measures.smooth.smooth_ece import (
-    cells,
     corrected_trapezoid,
     cosine_sums,
     fixed_point,
     integral_between_roots,
-    spread,
 )
 
 pytestmark = pytest.mark.loops
-
-
-@pytest.fixture(scope="module")
-def points():
-    """Sorted points with residuals; some at the ends, some tied."""
-    rng = np.random.default_rng(0)
-    p = np.sort(np.concatenate([[0.0, 1.0, 0.5, 0.5], rng.beta(0.5, 0.5, 40)]))
-    return p, rng.normal(size=p.size) / p.size
-
-
-def test_cosine_sums_equal_cosines(points):
-    """Rotations keep eleven digits over a thousand steps."""
-    p, r = points
-    k = np.arange(1001)
-    np.testing.assert_allclose(
-        cosine_sums(p, r, 1000), np.cos(np.pi * np.outer(k, p)) @ r, atol=1e-11
-    )
-
-
-def test_spread_keeps_mass_and_is_exact_for_cubics(points):
-    """Away from the ends; points on nodes stay there."""
-    p, r = points
-    inside = (p > 0.1) & (p < 0.9)
-    p, r = p[inside], r[inside]
-    start, place = cells(p, 32)
-    nodes = np.empty(33)
-    spread(r, np.ones(p.size), start, place, nodes)
-    for power in range(4):
-        assert nodes @ np.linspace(0, 1, 33) ** power == pytest.approx(r @ p**power, abs=1e-15)
-    start, place = cells(np.array([0.0, 0.25, 0.25, 1.0]), 4)
-    nodes = np.empty(5)
-    spread(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), start, place, nodes)
-    np.testing.assert_allclose(nodes, [1.0, 5.0, 0.0, 0.0, 4.0], atol=1e-15)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
