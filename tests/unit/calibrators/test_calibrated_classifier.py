@@ -228,3 +228,10 @@ def test_three_pairs_are_no_three_classes(steps):
     estimator = make_pipeline(*steps, SVC(decision_function_shape="ovo"))
     with pytest.raises(InvalidInput, match="one column per class; got one per pair; pass decision"):
         CalibratedClassifier(estimator).fit(*load_iris(return_X_y=True))
+
+
+def test_two_members_of_a_class_are_enough():
+    """They are in different folds, so that each classifier is fitted to one of them."""
+    y = np.arange(len(X)) < 2
+    fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(X, y)
+    assert len(fitted.estimators_) == 3
