@@ -518,7 +518,7 @@ local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
     _score("bias", "mean normal score", 1, _level, weight=6.0),
     _score("shift", "score of a constant shift", 1, _level, "precision"),
-    _score("too-sure", "mean squared normal score, large", 2, _spread, weight=2.0, side=1),
+    _score("too-sure", "mean squared normal score, large", 2, _spread, weight=4.0, side=1),
     # Where outcomes are near their forecasts no other component speaks.
     _score("not-sure-enough", "the same, small", 2, _spread, weight=6.0, side=-1),
     _score("skewness", "score of skewness", 3, _skewness),
