@@ -454,8 +454,8 @@ def combined(
     the confidence, and 0.5 of what these find too. Where the classes are ordered
     (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
     those of the confidence; of level, slope and curve of the order the weights are 2. Forecasts of
-    numbers have components of bias (weight 6), of outcomes that scatter too widely (4) or not
-    widely enough (6), of skewness and tails, of these along mean and scale of the forecasts, and of
+    numbers have components of bias (weight 3), of outcomes that scatter too widely (2) or not
+    widely enough (4), of skewness and tails, of these along mean and scale of the forecasts, and of
     the distribution of F(y).
 
     Parameters

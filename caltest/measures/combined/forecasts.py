@@ -98,7 +98,7 @@ class Stepped(Uniformed):
 
 
 STEPPED_FROM = 20_000  # rows
-MOST_REFERENCES, REFERENCE_NUMBERS = 2999, 1 << 17  # uniform numbers of references of few rows
+MOST_REFERENCES, REFERENCE_NUMBERS = 2999, 1 << 16  # uniform numbers of references of few rows
 ROUNDING = 1e-9  # of means and scales, relative to the scale
 STEPPED = PitCells(10, 32)
 
@@ -516,11 +516,11 @@ kuiper = partial(_of_steps, distance="kuiper", name="V")
 farther = partial(_of_steps, distance="anderson-darling", name="A^2", precision=1.0 / VARIANCE)
 local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
-    _score("bias", "mean normal score", 1, _level, weight=6.0),
+    _score("bias", "mean normal score", 1, _level, weight=3.0),
     _score("shift", "score of a constant shift", 1, _level, "precision"),
-    _score("too-sure", "mean squared normal score, large", 2, _spread, weight=4.0, side=1),
+    _score("too-sure", "mean squared normal score, large", 2, _spread, weight=2.0, side=1),
     # Where outcomes are near their forecasts no other component speaks.
-    _score("not-sure-enough", "the same, small", 2, _spread, weight=6.0, side=-1),
+    _score("not-sure-enough", "the same, small", 2, _spread, weight=4.0, side=-1),
     _score("skewness", "score of skewness", 3, _skewness),
     _score("tails", "score of tails", 4, _tails),
     _score("slope", "score of the slope on the mean", 1, _slope, "mean"),
