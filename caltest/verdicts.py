@@ -143,11 +143,9 @@ def verdict(
     given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
     given, options = with_design(given, options)
     predictions, _ = read(given, lies(given))
-    if segments is not None:
-        checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
-        if predictions.has_dependence:
-            rule = "segments take rows as independent, which these need not be"
-            raise NotApplicable(rule, "leave out segments=, or what says which rows depend")
+    if segments is not None and predictions.has_dependence:
+        rule = "segments take rows as independent, which these need not be"
+        raise NotApplicable(rule, "leave out segments=, or what says which rows depend")
     if tolerance is not None and test is None and not options:
         test = "ks"
         lens = "confidence" if str(lens) == "strong" and predictions.m > 2 else lens
@@ -162,7 +160,8 @@ def verdict(
             results.append(("groups", run(by=True)))
         if segments is not None:
             tell("segments")
-            asked = {"tolerance": tolerance, **columns, **forecasts, **settings}
+            weights = {"sample_weight": rows.get("sample_weight")}
+            asked = {"tolerance": tolerance, **columns, **forecasts, **weights, **settings}
             found = test_calibration(model, data, y, segments=segments, **asked)
             results.append(("segments", found))
         if recalibrate is None:

@@ -351,7 +351,7 @@ def test_calibration(
     if segments is not None:
         own: dict[str, Any] = {"test": test, "by": by, "null": null, "tolerance": tolerance}
         own |= {"equivalence": equivalence, "correction": correction}
-        names = "cluster", "time", "lag", "sample_weight"
+        names = "cluster", "time", "lag"
         of_rows = {name: getattr(given, name) for name in names}
         check_for_segments(lens, options, **own, **of_rows)
         settings |= {"n_resamples": n_resamples, "rng": rng, "level": level}

@@ -200,7 +200,7 @@ def of_margins(
     NotApplicable
         If a column has numbers that had to be cut, or no segment is left.
     """
-    checks.check_unused(ROWS_ONLY, **others)
+    checks.check_unused(ROWS_ONLY, sample_weight=asked.given.sample_weight, **others)
     checks.check_optional_integer(depth, "depth")
     for name, value in (("bins", bins), ("min_size", min_size)):
         checks.check_integer(value, name, minimum=2)

@@ -144,7 +144,10 @@ def _features(features: object, given: ModelData) -> Named:
     if not tables.is_table(frame) or given.label is None:
         rule = "segments or features must be given where data has no columns beside the predictions"
         raise invalid(rule, "neither", "pass features=X, or segments= with columns or a matrix")
-    known, taken = tables.table_of_frame(frame).names, [str(given.label)]
+    known = tables.table_of_frame(frame).names
+    taken = [str(given.label)]
+    if isinstance(given.sample_weight, str):
+        taken.append(given.sample_weight)
     if given.model is None or tables.is_table(given.model):
         taken += tables.prob_columns(known, given.probs, taken)
     return _columns_of(frame, [name for name in known if name not in taken])

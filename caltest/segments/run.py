@@ -17,7 +17,7 @@ from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData, Predictions, models, tables
-from caltest.predictions.options import ColumnOptions, check_names
+from caltest.predictions.options import WeightedOptions, check_names
 from caltest.predictions.rows import Rows as RowsOf
 from caltest.segments import null
 from caltest.segments.cells import ColumnCrossing, SegmentBlock, Tables, matrix_chunks
@@ -45,7 +45,7 @@ def test_segments(
     n_jobs: int | None = None,
     level: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **columns: Unpack[ColumnOptions],
+    **columns: Unpack[WeightedOptions],
 ) -> SegmentsTest:
     r"""Test the calibration in all segments of the data, which may overlap, in both directions.
 
@@ -93,7 +93,7 @@ def test_segments(
         Called with (parts done, parts in all), from any thread but one at a time.
     **columns
         Data options, as for `test_calibration`: `label`, `probs`, `classes`, `from_logits`,
-        `renormalize`, and `features`.
+        `renormalize`, `sample_weight`, and `features`.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def test_segments(
     ----------------
     features : list of str, data frame or (n, d) array, optional
         Where `segments` is left out or True: the columns to scan, by default the X of data = (X,
-        y), or all columns of the data frame but the label and the probabilities. Beside the values
+        y), or all columns of the data frame but label, probabilities and weights. Beside the values
         and parts of columns, a scan takes both sides of each cut of a number, "age <= 30" and "age
         > 30". A list of names says also which features `model` takes.
 
@@ -164,7 +164,7 @@ def test_segments(
         level=level,
         progress=progress,
     )
-    check_names(columns, ColumnOptions, test_segments)
+    check_names(columns, WeightedOptions, test_segments)
     with threads(checks.check_jobs(n_jobs)):
         return run_given(ModelData(model, data, y, **columns), segments, settings)
 

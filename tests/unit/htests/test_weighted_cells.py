@@ -122,8 +122,8 @@ def test_chunks_and_segments_take_no_weights():
     data = frame(200).with_columns(g=pl.int_range(200) % 2)
     with pytest.raises(NotApplicable, match="chunks have no sample weights"):
         run(data, "chunks")
-    with pytest.raises(ValueError, match="sample_weight has no effect on segments"):
-        calibration_test(None, data, label="y", probs="p", sample_weight="w", segments="g")
+    with pytest.raises(ValueError, match="has no effect on segments of rows that are counted"):
+        run(data, "cells", segments="g")
 
 
 def test_values_of_weights_need_the_rows():

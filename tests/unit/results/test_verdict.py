@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 import caltest as ct
-from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
+from caltest.errors import NotApplicable, SuspectInputWarning
 from caltest.results import wording
 from caltest.results.verdict import detectable
 
@@ -165,8 +165,17 @@ def test_segments_have_no_tolerance_and_no_clusters():
     segments = {"ward": clusters % 3}
     with pytest.raises(NotApplicable, match="segments take rows as independent"):
         ct.verdict(data.probs, data.labels, segments=segments, cluster=clusters)
-    with pytest.raises(InvalidInput, match="sample_weight has no effect with segments"):
-        ct.verdict(data.probs, data.labels, segments=segments, sample_weight=np.ones(data.n))
+
+
+def test_segments_count_rows_by_their_weights():
+    rng = np.random.default_rng(1)
+    p, site, weight = rng.random(400), rng.choice(["a", "b"], 400), rng.integers(0, 4, 400)
+    y = rng.random(400) < np.where(site == "a", p**3, p)
+    options = {"segments": {"site": site}, "n_resamples": 99, "rng": 1}
+    known = ct.Predictions(p, y, sample_weight=weight)
+    one, other = ct.verdict(p, y, sample_weight=weight, **options), ct.verdict(known, **options)
+    assert str(one) == str(other)
+    assert "worst: site = a" in str(one)
 
 
 @pytest.mark.parametrize("m", [2, 3])

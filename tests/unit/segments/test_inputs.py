@@ -38,6 +38,8 @@ def test_columns_of_a_data_frame_are_named_and_scanned():
     assert names(run(FRAME, label="y", segments=["site", "age"])) == {"site", "age"}
     assert names(run(FRAME, label="y")) == {"site", "age"}
     assert names(run(FRAME.to_pandas(), label="y", features=["age"])) == {"age"}
+    weighted = FRAME.with_columns(w=pl.int_range(pl.len()) % 3)
+    assert names(run(weighted, label="y", sample_weight="w")) == {"site", "age"}
 
 
 @pytest.mark.parametrize("kind", [dict, pd.DataFrame, pl.DataFrame])
