@@ -65,6 +65,7 @@ def test_verdict_names_the_map_that_helps():
     assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
 
 
+@pytest.mark.full
 def test_calibrated_forecasts_are_seldom_given_a_map():
     taken = sum(first_map([gaussian(60, 1.0, seed)], seed).helps for seed in range(40))
     assert taken <= 4

@@ -73,6 +73,7 @@ def test_redrawn_outcomes_are_those_of_the_mixture(key):
 
 
 @pytest.mark.parametrize("n", [8, 50])
+@pytest.mark.full
 def test_equally_good_forecasts_are_rarely_told_apart(n):
     """Both are off by as much, to either side."""
     rng, pvalues = np.random.default_rng(n), []

@@ -60,6 +60,7 @@ class TestRowsInMemory:
         assert by_cells.pvalue == pytest.approx(by_rows.pvalue, abs=0.12)
         assert float(by_cells.parameters["error by cells"].split()[0]) < 0.1 * spread
 
+    @pytest.mark.full
     def test_components_are_those_of_rows(self, rng):
         """Groups of like forecasts keep nearly all of each component."""
         off = []
@@ -117,6 +118,7 @@ class TestRowsByChunks:
 
     @pytest.mark.parametrize("n", [8, 50])
     @pytest.mark.parametrize("key", ["pit-ks", "pit-anderson-darling", "pit-berkowitz", "combined"])
+    @pytest.mark.full
     def test_size(self, n, key, rng):
         """Of calibrated forecasts 10 % are rejected at that level, within four standard errors."""
         own = {**COLUMNS, "test": key, "engine": "chunks", "n_resamples": 19}

@@ -427,6 +427,7 @@ class TestDefault:
 
     @pytest.mark.parametrize("key", ["combined", "pit-ks", "pit-berkowitz", "crps"])
     @pytest.mark.parametrize("count", [8, 50])
+    @pytest.mark.full
     def test_size_where_clusters_share_most(self, key, count):
         """Normal scores correlate by .9 in clusters of five: at most the 99.9 % point of 5 %."""
         measure, test, rejected = REGISTRY[key].with_options({}), NULLS["cluster"].test, 0

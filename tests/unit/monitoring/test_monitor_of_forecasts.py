@@ -82,6 +82,7 @@ def test_false_alarms_are_rare(make):
     assert alarms <= stats.binom.isf(1e-3, 300, 0.2)
 
 
+@pytest.mark.full
 def test_rows_one_by_one_have_uniform_numbers_where_the_law_has_steps():
     rows = poisson(2000)
     u = [numbers.rows_of(rows.subset([t]), t)[0][0, 3] for t in range(rows.n)]

@@ -105,6 +105,7 @@ def test_of_one_prediction_a_shift_is_all_that_can_be_detected():
     assert [one.kind for one in found] == ["gap"]
 
 
+@pytest.mark.full
 def test_detectable_errors_of_counted_rows_are_those_of_the_rows(monkeypatch):
     """Numbers of events of cells are drawn in place of labels, from what is true of these."""
     rng = np.random.default_rng(5)

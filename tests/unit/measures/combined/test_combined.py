@@ -160,6 +160,7 @@ def test_equal_predictions_of_very_many_rows_share_a_cell():
     assert one.parameters["error by cells"] == "none"
 
 
+@pytest.mark.full
 def test_very_many_rows_of_several_classes_are_taken_by_chunks():
     """The p-value is that of a frame by chunks, and what is said of improbable ones of the rows."""
     rng = np.random.default_rng(5)

@@ -175,6 +175,7 @@ def test_one_row_has_no_pair(rng):
 
 @pytest.mark.parametrize("compare", ["pit", "outcomes"])
 @pytest.mark.parametrize("make", [gaussian, gamma, ensemble, quantiles])
+@pytest.mark.full
 def test_size(make, compare):
     """An outcome that changes places with a member takes its forecast along."""
     options = {"test": "forecast-skce", "compare": compare, "n_resamples": 19}
