@@ -391,10 +391,10 @@ def _level(rows: ForecastContext) -> Finding:
     return Finding(text, gap, name)
 
 
-def _spread(rows: ForecastContext) -> Finding:
+def _spread(rows: ForecastContext, side: int) -> Finding:
     factor = rows.scatter(slice(None))
-    word = "too sure" if factor > 1 else "not sure enough"
-    text = f"{word}: outcomes scatter {factor:.3g} {WIDELY}"
+    word = "too sure: " if side > 0 else "not sure enough: "
+    text = f"{word if (factor - 1.0) * side > 0 else ''}outcomes scatter {factor:.3g} {WIDELY}"
     return Finding(text, factor, "scatter of outcomes over that predicted")
 
 
@@ -442,6 +442,7 @@ def _curve(rows: ForecastContext) -> Finding:
     return _compared(rows, 1, (middle, low | high), ("middle forecasts", "outer ones"))
 
 
+_wide, _narrow = (partial(_spread, side=side) for side in (1, -1))
 _slope, _spread_by_mean = (partial(_ends, degree=degree) for degree in (1, 2))
 _spread_by_scale = partial(_ends, degree=2, by="scale", names=("narrowest forecasts", "widest"))
 
@@ -518,9 +519,9 @@ local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
     _score("bias", "mean normal score", 1, _level, weight=3.0),
     _score("shift", "score of a constant shift", 1, _level, "precision"),
-    _score("too-sure", "mean squared normal score, large", 2, _spread, weight=2.0, side=1),
+    _score("too-sure", "mean squared normal score, large", 2, _wide, weight=2.0, side=1),
     # Where outcomes are near their forecasts no other component speaks.
-    _score("not-sure-enough", "the same, small", 2, _spread, weight=4.0, side=-1),
+    _score("not-sure-enough", "mean squared normal score, small", 2, _narrow, weight=4.0, side=-1),
     _score("skewness", "score of skewness", 3, _skewness),
     _score("tails", "score of tails", 4, _tails),
     _score("slope", "score of the slope on the mean", 1, _slope, "mean"),
