@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from caltest import checks, render
@@ -78,9 +78,16 @@ def label_axes(ax: Axes, x: str, y: str, title: str = "") -> Axes:
     return ax
 
 
-# A name, a value and its ends, None or infinite where there is none, a text at the right, whether
-# the point is filled, and its colour.
-Difference = tuple[str, float | None, float | None, float | None, str, bool, str]
+class Difference(NamedTuple):
+    """A value with its interval, in a row of its own; None or infinite where there is none."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str  # at the right
+    is_filled: bool
+    color: str = BLUE
 
 
 def differences(

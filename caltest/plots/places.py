@@ -199,7 +199,7 @@ def _draw_gaps(rows: Sequence[Row], level: float | None, ax: Axes | None, interv
         text = f"n = {one.n}, p {render.equals(render.pvalue(pvalue))}"
         color = base.VERMILION if one.gap > 0 else base.BLUE
         is_filled = level is None or pvalue <= level
-        shown.append((name, gap, low, high, text, is_filled, color))
+        shown.append(base.Difference(name, gap, low, high, text, is_filled, color))
     ax = base.differences(ax, shown, 6.4, LONGEST)
     return base.label_axes(ax, f"observed - predicted, percentage points, {intervals}", "")
 

@@ -275,7 +275,7 @@ def score_differences(comparison: Comparison, *, ax: Axes | None = None) -> Axes
             ends = d - row.stderr, d + row.stderr
         score = row.scores.get(comparison.score)
         text = "not fitted" if score is None else render.number(score)
-        marks.append((row.name, d, *ends, text, row.name == selected, base.BLUE))
+        marks.append(base.Difference(row.name, d, *ends, text, row.name == selected))
     ax = base.differences(ax, marks, 5.6)
     name = f"{comparison.score}, difference from {base.name_text(reference)}, {bars}"
     return base.label_axes(ax, textwrap.fill(name, LONGEST_LINE), "")
