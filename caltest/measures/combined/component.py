@@ -12,6 +12,7 @@ import numpy as np
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics import joint
+from caltest.numerics.softmax import inverse_temperature
 from caltest.types import Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ Observed = Any  # labels (B, n), events or excesses of events (B, U), as the sou
 Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)
 Sums = Any  # `Summing`, or what else has its functions `of` and `signed`
 
-AT_A_TIME = 1 << 18  # numbers in a temporary array, which the cache holds
 LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable,
 EVEN = np.array([0.5])  # and where nothing is
@@ -267,30 +267,9 @@ def orthonormal(functions: Floats, v: Floats) -> Floats:
 
 
 def correcting_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
-    """Return T that makes p^(1/T), normalised, most likely, within [0.05, 20]; by Newton steps."""
-    rows, beta = np.arange(labels.size), 1.0
-    own = float(weight @ logs[rows, labels])
-    step = max(1, AT_A_TIME // logs.shape[1])
-    for _ in range(25):
-        slope, curvature = own, 0.0
-        for start in range(0, rows.size, step):
-            some = slice(start, start + step)
-            z = beta * logs[some]
-            z -= z.max(axis=1, keepdims=True)
-            np.exp(z, out=z)
-            z /= z.sum(axis=1, keepdims=True)
-            mean = np.einsum("ik,ik->i", z, logs[some])
-            z *= logs[some]
-            square = np.einsum("ik,ik->i", z, logs[some])
-            slope -= float(weight[some] @ mean)
-            curvature += float(weight[some] @ (square - np.square(mean)))
-        if curvature <= 0:
-            break
-        new = min(max(beta + slope / curvature, beta / 3.0, 0.05), beta * 3.0, 20.0)
-        if abs(new - beta) < 1e-6 * beta:
-            break
-        beta = new
-    return 1.0 / beta
+    """Return T within [0.05, 20] that makes p^(1/T), normalised, most likely."""
+    some = labels.size and (logs[:, :1] != logs).any()  # else every T is as likely
+    return 1.0 / inverse_temperature(logs, labels, weight, (0.05, 20.0))[0] if some else 1.0
 
 
 # ---- of rows of any classes or one event ---------------------------------------------------------

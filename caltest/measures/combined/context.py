@@ -199,8 +199,8 @@ class Context:
         """
         cell, place = self.steps
         # No temperature changes outcomes of probability 0.
-        is_possible = self.probs[np.arange(self.n), self.labels] > 0.0
-        some = np.flatnonzero(((place >= low) & (place < high))[cell] & is_possible)
+        counts = (self.weight > 0.0) & (self.probs[np.arange(self.n), self.labels] > 0.0)
+        some = np.flatnonzero(((place >= low) & (place < high))[cell] & counts)
         logs = self.probs[some]
         np.log(np.maximum(logs, component.LEAST, out=logs), out=logs)
         found = component.correcting_temperature(logs, self.labels[some], self.weight[some])
