@@ -247,7 +247,7 @@ class ChunkSums:
         some = (self.place >= low) & (self.place < high)
         score, spread = self.scores[0, some].sum(), self.of("spread")[some].sum()
         beta = 1.0 + float(component.ratio(score, spread))
-        return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
+        return float(1.0 / np.clip(beta, *component.TEMPERATURES)), "a temperature of about"
 
     def frequencies(self) -> Summing:
         """Return the numbers of labels of each class."""

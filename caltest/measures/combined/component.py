@@ -27,6 +27,7 @@ LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable,
 EVEN = np.array([0.5])  # and where nothing is
 STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
+TEMPERATURES = 0.05, 20.0  # the least and the largest that is looked for
 WAVES = 8
 RANKS = ("most", "second most", "third most", "fourth most", "fifth most")
 
@@ -267,9 +268,16 @@ def orthonormal(functions: Floats, v: Floats) -> Floats:
 
 
 def correcting_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
-    """Return T within [0.05, 20] that makes p^(1/T), normalised, most likely."""
+    """Return T within bounds that makes p^(1/T), normalised, most likely."""
     some = labels.size and (logs[:, :1] != logs).any()  # else every T is as likely
-    return 1.0 / inverse_temperature(logs, labels, weight, (0.05, 20.0))[0] if some else 1.0
+    return 1.0 / inverse_temperature(logs, labels, weight, TEMPERATURES)[0] if some else 1.0
+
+
+def degrees(temperature: float) -> str:
+    """Write a temperature, which may lie beyond the bounds."""
+    least, most = TEMPERATURES
+    beyond = " or less" if temperature <= least else " or more" if temperature >= most else ""
+    return f"{temperature:.3g}{beyond}"
 
 
 # ---- of rows of any classes or one event ---------------------------------------------------------
@@ -284,7 +292,7 @@ def temperature(source: Source) -> Component:
             return NO_TEMPERATURE
         found, named = source.correcting_temperature()
         word = source.too_extreme[found <= 1]
-        return Finding(f"{word}: {named} {found:.3g} fits best", found, "temperature")
+        return Finding(f"{word}: {named} {degrees(found)} fits best", found, "temperature")
 
     return Component(source, sums, over(sd), finding, two_sided=True)
 
@@ -446,7 +454,8 @@ def by_confidence(source: Source) -> Component:
     def finding() -> Finding:
         other, _ = source.correcting_temperature(0.0, 0.5)
         surer, named = source.correcting_temperature(0.5, 1.0)
-        text = f"{named} {surer:.3g} for the surer half of the rows, {other:.3g} for the other"
+        halves = f"{degrees(surer)} for the surer half of the rows, {degrees(other)} for the other"
+        text = f"{named} {halves}"
         return Finding(text, surer, "temperature of the surer half", in_words=False)
 
     return Component(source, sums, lambda sums: np.square(sums @ slopes.T).sum(axis=1), finding)

@@ -33,6 +33,14 @@ def test_too_sure_predictions_are_called_so():
     assert temperature.estimate == pytest.approx(2, abs=0.3)
 
 
+def test_temperature_at_a_bound_is_called_so():
+    predictions = ct.datasets.generative_model("M1", n=50, m=3, rng=0)
+    data = ct.Predictions(predictions.probs, predictions.probs.argmax(axis=1))
+    result = ct.test_calibration(None, data, n_resamples=19, rng=1)
+    temperature = next(row for row in result.components if row.test == "temperature")
+    assert temperature.parameters["finding"].endswith("temperature 0.05 or less fits best")
+
+
 def test_components_are_shared_draws_with_the_single_test():
     """A registered test as a component has the p-value that it has by itself, at every rank."""
     names = ["ece", ("ks", "confidence")]
