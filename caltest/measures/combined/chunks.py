@@ -340,12 +340,17 @@ class CombinedChunks(BoundChunks):
         scores = tails.scores_of(scales, seen)
         values = component.combine(portfolio, scores)
         if self.rows is not None:
-            hits = self.rows.hits_of()
-            exact = [
-                kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]
-                for kind, own in zip(component.SEVERAL, seen, strict=True)
-            ]
-            of_rows = component.combine(portfolio, tails.scores_of(scales, np.stack(exact)))
+            of_rows = component.combine(portfolio, tails.scores_of(scales, self._of_rows(seen)))
             error = in_words(float(abs(values[0] - of_rows[0])))
             self.parameters = {**self.parameters, "error by cells": error}
         return values, component.most_extreme_first(portfolio, scores, seen)
+
+    def _of_rows(self, seen: Floats) -> Floats:
+        """Return the observed statistics (K, 1) without cells of the confidence."""
+        hits = self.rows.hits_of()
+        return np.stack(
+            [
+                kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]
+                for kind, own in zip(component.SEVERAL, seen, strict=True)
+            ]
+        )
