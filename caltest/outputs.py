@@ -22,7 +22,7 @@ else:
     import fcntl
 
 # The format that the ending of a file's name stands for.
-SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".tex": "latex"}
+SUFFIXES = {".txt": "text", ".html": "html", ".htm": "html", ".md": "markdown", ".tex": "latex"}
 SUFFIXES |= {f".{form}": form for form in ("json", "csv", "pdf", "docx", "xlsx")}
 TAKEN = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  # what a lock says that another one has
 

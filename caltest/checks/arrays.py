@@ -280,7 +280,12 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
         "pass integers, strings, booleans or one-hot rows",
     )
     check_all(np.isfinite(values) & (values == np.floor(values)), values, rule, remedy)
-    check_all(np.abs(values) < LARGEST_WHOLE, values, f"{rule} of 64 bits", "pass strings")
+    check_all(
+        np.abs(values, dtype=np.float64) < LARGEST_WHOLE,
+        values,
+        f"{rule} of 64 bits",
+        "pass strings",
+    )
     return values.astype(np.int64)
 
 

@@ -101,7 +101,8 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(batch_id|classes|truth|design|probs|mean|scale|members|quantiles|cluster|segments|grades|"
     rf"recalibrate|tolerance|{TRUTHS})=(?=[,; ]|$)": _flagged,
     r"; pass one of mean and scale, distribution, .*": "; pass one of these",
-    r"^time and lag must": "--time and --lag must",
+    r"^time and lag must (.*); got (\w+)": r"--time and --lag must \1; got --\2",
+    r"\buse by= or --segments": "use --by or --segments",
     r"\blag=h-1": "--lag h-1",
     r"^(probs|by|engine|from_logits|renormalize|ordinal) (has no effect)": _flagged,
     r"\btest without by=$": "leave out --by",

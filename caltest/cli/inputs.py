@@ -16,7 +16,7 @@ from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
-from caltest.predictions.options import ENGINES, FileOptions, ForecastOptions, names_of
+from caltest.predictions.options import ENGINES, ON_ERROR, FileOptions, ForecastOptions, names_of
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class RowsFile(NumberColumns, FileForm):
         are to be left out. Rows with weights are counted where the command is `weighted`.
         """
         checks.check_choice(engine, ENGINES, "--engine")
+        checks.check_choice(on_error, ON_ERROR, "--on-error")
         if engine == "rows" or self.file == STREAM:
             return False
         weight = None if weighted and engine != "chunks" else self.sample_weight

@@ -107,9 +107,12 @@ def choose_format(
         return default
     found = SUFFIXES.get(path.suffix.lower(), "text")
     if found not in formats:
-        known = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in formats)
-        rule = f"the suffix of --output must be one of {known} where no --format is given"
-        raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}.{default}")
+        known = [suffix for suffix, form in SUFFIXES.items() if form in formats]
+        rule = (
+            f"the suffix of --output must be one of {', '.join(known)} where no --format is given"
+        )
+        suffix = next(one for one in known if SUFFIXES[one] == default)
+        raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}{suffix}")
     return found
 
 

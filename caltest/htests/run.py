@@ -303,7 +303,8 @@ def test_calibration(
         with `cluster` those of each cluster.
     lag : int, optional
         With `time`: h - 1 for forecasts of what happens within the next h steps; 0 where rows of
-        the same time alone depend.
+        the same time alone depend; where dependence fades, the steps after which the correlation
+        of the residuals is 0.1 or less.
     engine : {"auto", "rows", "cells", "chunks"}, default "auto"
         Of frames, paths and iterators: "rows" reads them into memory; "cells" counts them where
         they lie, in one query, and tests the counts of 2^16 cells of predictions; "chunks" reads

@@ -22,6 +22,7 @@ from caltest.types import Floats
 from caltest.units import Flipped
 
 FEWEST_WITH_EVENTS = 10
+STUDENT = "Student's t is exact where their sums are normal, with one variance"
 LIMITS = "Student's interval, jackknife over {words}"
 
 
@@ -49,7 +50,7 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
         low, high = max(low, 0.0), upper_end(measure, estimate, reach)
     low = low if measure.least_score is None else max(low, measure.least_score)
     words = LIMITS.format(words=clusters.words())
-    return Ends(low, high, estimate, words, clusters.notes())
+    return Ends(low, high, estimate, words, clusters.notes(STUDENT))
 
 
 def cluster_tolerance_test(
@@ -98,7 +99,7 @@ def cluster_tolerance_test(
     pvalue = max(student_sf(tolerance.signed(z), degrees), floor)
     text = LIMITS.format(words=clusters.words()).replace("interval", "limit")
     estimate = found.estimate if used is measure else math.sqrt(max(found.estimate, 0.0))
-    about: dict[str, Any] = {"alternative": tolerance.alternative, "notes": clusters.notes()}
+    about: dict[str, Any] = {"alternative": tolerance.alternative, "notes": clusters.notes(STUDENT)}
     about["parameters"] = {"tolerance": tolerance.value, **dependence_parameters(predictions)}
     return outcome_of("t", z, pvalue, text, estimate, **about)
 

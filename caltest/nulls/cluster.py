@@ -102,14 +102,17 @@ class Clusters:
         """Return how many there are of what."""
         return f"{self.count} {plural(self.unit)}"
 
-    def notes(self) -> tuple[str, ...]:
-        """Return what a reader should know where there are few."""
-        if self.count >= FEW_CLUSTERS:
-            return ()
-        least = 2.0 ** (1 - self.count)
+    def notes(self, rule: str) -> tuple[str, ...]:
+        """Return what a reader should know of a rule where there are few."""
+        return (f"{self.words()} are few: {rule}",) if self.count < FEW_CLUSTERS else ()
+
+    def notes_of_signs(self, *, two_sided: bool) -> tuple[str, ...]:
+        """Return the same of signs; of two sides, a vector and its opposite are as far out."""
+        least = 2.0 ** (two_sided - self.count)
         floor = f"; p cannot be below {least:.2g}" if least > LEVEL / 10 else ""
-        text = "are few: flipped signs are exact where sums of clusters are symmetric about 0"
-        return (f"{self.words()} {text}{floor}",)
+        return self.notes(
+            f"flipped signs are exact where sums of clusters are symmetric about 0{floor}"
+        )
 
 
 def plural(unit: str) -> str:
@@ -192,7 +195,7 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
         alternative=replicates.alternative,
         null_text=f"{way} signs of the residuals of {clusters.words()}",
         parameters={**bound.parameters, **dependence_parameters(predictions)},
-        notes=(*bound.notes, *clusters.notes()),
+        notes=(*bound.notes, *clusters.notes_of_signs(two_sided=not combined)),
         degenerate=bound.degenerate,
         distribution=replicates.values[1:],
         n_resamples=replicates.values.size - 1,

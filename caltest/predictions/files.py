@@ -385,6 +385,9 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
     encoding = given or _encoding(opened)
     if encoding != "utf-8":
         source = io.BytesIO(_content(source).decode(encoding).encode())
+    head = _head(source)
+    if b"\r" in head and b"\n" not in head:  # lines as old spreadsheets end them
+        source = io.BytesIO(_content(source).replace(b"\r", b"\n"))
     said = [] if given or encoding.startswith("utf-8") else [f"encoding {encoding}"]
     default = sep = DEFAULTS.get(opened.kind, "")
     decimal = how.get("decimal") or "."

@@ -66,7 +66,8 @@ def as_frame(df: object) -> Any:
     try:
         frame: Any = wrapped(df)
     except nw.exceptions.DuplicateError as error:
-        got = " ".join(str(error).partition("got:")[2].split()) or "one twice"
+        twice = str(error).partition("got:")[2].replace("- ", "").strip().splitlines()
+        got = ", ".join(map(str.strip, twice)) or "one twice"
         raise invalid("df must name each column once", got, "rename them") from error
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()

@@ -23,7 +23,13 @@ from caltest.measures.own import measure_of
 from caltest.numerics.loops import threads
 from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
-from caltest.predictions.options import EngineOptions, WeightedOptions, check_names, parted
+from caltest.predictions.options import (
+    ON_ERROR,
+    EngineOptions,
+    WeightedOptions,
+    check_names,
+    parted,
+)
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
 from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
@@ -332,7 +338,8 @@ def report(
     asked_as["correction"] = None if correction == "joint" else correction
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
-    engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
+    engine = how.get("engine", "auto")
+    on_error = checks.check_choice(how.get("on_error", "raise"), ON_ERROR, "on_error")
     checks.check_correction(correction)
     settings = Settings(
         seed=checks.check_seed(rng),

@@ -288,7 +288,7 @@ def _on_the_clock(time: dt.date) -> dt.date:
 def numbers_of(present: AnyArray) -> AnyArray | None:
     """Return the values as numbers that can be cut, or None where they are names."""
     if present.dtype.kind in "iuf":
-        return present
+        return present if present.itemsize <= 8 else present.astype(np.float64)
     if present.dtype.kind == "M":
         return present.astype("datetime64[us]").astype(np.int64)
     if present.dtype.kind != "O" or not present.size:

@@ -243,6 +243,7 @@ def _of_ibis(table: Any) -> Any:
     backend = table.get_backend()
     if backend.name == "duckdb" and not hasattr(backend.con, "fetch_record_batch"):
         # Ibis 12 asks for what DuckDB has no longer from 2.0 on.
+        table.limit(0).to_pyarrow()  # which makes tables in memory known to DuckDB
         return _of_duckdb(backend.con.sql(backend.compile(table)))
     return map(_columns, table.to_pyarrow_batches(chunk_size=BATCH))
 

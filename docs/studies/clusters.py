@@ -29,7 +29,7 @@ from caltest.measures import Measure
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import Draws, resampling_pvalue
 from caltest.nulls.cluster import Clusters, are_many, cluster_test, flipped_values
-from caltest.predictions.dependence import Dependence
+from caltest.predictions.dependence import Dependence, block_length
 
 LEVEL = 0.05
 SIZES = (10, 30, 200)  # numbers of clusters
@@ -72,6 +72,7 @@ MAIN = (
     "brier",
 )
 SCORES = ("calibration-in-the-large", "brier")  # with a sum per cluster for Student's t
+OVER_TIME = ("brier", "calibration-in-the-large", "skce", "ks")
 CERTIFIED = ("skce", "debiased-ece")
 INTERVALS = ("skce", "ece", "ks", "brier", "calibration-in-the-large", "calibration-slope")
 
@@ -553,23 +554,28 @@ def multiplier_table(repetitions: int) -> str:
     return table(["clusters", "log odds", *header], rows)
 
 
-def forecasts(n: int, lag: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw persistent predictions, and labels that depend on each other up to `lag` steps apart."""
-    rng = np.random.default_rng([n, lag, seed])
+def persistent(n: int, correlation: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw a series of standard normal values each of which depends on the one before."""
     noise = rng.normal(size=n + 200)
     x = np.zeros(n + 200)
     for i in range(1, n + 200):
-        x[i] = 0.8 * x[i - 1] + 0.6 * noise[i]
+        x[i] = correlation * x[i - 1] + math.sqrt(1 - correlation**2) * noise[i]
+    return x[200:]
+
+
+def forecasts(n: int, lag: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw persistent predictions, and labels that depend on each other up to `lag` steps apart."""
+    rng = np.random.default_rng([n, lag, seed])
+    x = persistent(n, 0.8, rng)
     latent = np.convolve(rng.normal(size=n + lag), np.ones(lag + 1), "valid") / math.sqrt(lag + 1)
-    p = special.expit(x[200:])
+    p = special.expit(x)
     return p, (special.ndtr(latent) < p).astype(int)
 
 
 def time_rates(n: int, lag: int, seeds: range) -> np.ndarray:
     """Return how often tests of forecasts reject: exact, blocks, and for sums Bartlett weights."""
     warnings.simplefilter("ignore")
-    tests = ("brier", "calibration-in-the-large", "skce", "ks")
-    out = np.zeros((3, len(tests)))
+    out = np.zeros((3, len(OVER_TIME)))
     width = lag + 1
     gap = np.abs(np.arange(n)[:, None] - np.arange(n))
     root = np.linalg.cholesky(np.maximum(1 - gap / width, 0) + 1e-10 * np.eye(n))
@@ -578,7 +584,7 @@ def time_rates(n: int, lag: int, seeds: range) -> np.ndarray:
         rows = ct.Predictions(p, y)
         blocks = Dependence(time=np.arange(n), lag=lag).given_to(rows)
         w = np.random.default_rng(seed).normal(size=(B, n)) @ root.T
-        for j, key in enumerate(tests):
+        for j, key in enumerate(OVER_TIME):
             out[0, j] += pvalue(key, rows, "exact", seed) <= LEVEL
             out[1, j] += pvalue(key, blocks, "cluster", seed) <= LEVEL
             if j < 2:
@@ -599,9 +605,38 @@ def time_table(pool: joblib.Parallel, repetitions: int) -> str:
             kept = line if way != "Bartlett" else line[:2]
             cells = [entry(float(v), some) for v in kept] + [""] * (4 - len(kept))
             rows.append([str(n), str(lag), way, *cells])
-    return table(
-        ["steps", "lag", "null", "brier", "calibration-in-the-large", "skce", "ks"], rows, 3
-    )
+    return table(["steps", "lag", "null", *OVER_TIME], rows, 3)
+
+
+def fading_rates(correlation: float, n: int, lag: int, seeds: range) -> np.ndarray:
+    """Return how often blocks reject where latent variables depend on all that were before."""
+    warnings.simplefilter("ignore")
+    out = np.zeros(len(OVER_TIME))
+    for seed in seeds:
+        rng = np.random.default_rng([n, round(100 * correlation), seed])
+        p = special.expit(persistent(n, 0.8, rng))
+        y = (special.ndtr(persistent(n, correlation, rng)) < p).astype(int)
+        blocks = Dependence(time=np.arange(n), lag=lag).given_to(ct.Predictions(p, y))
+        out += [pvalue(key, blocks, "cluster", seed) <= LEVEL for key in OVER_TIME]
+    return out
+
+
+def fading_table(pool: joblib.Parallel, repetitions: int) -> str:
+    """Size for labels whose dependence fades and never ends, by the lag that is given."""
+    some = [(0.5, n, lag) for n in (100, 1000) for lag in (1, 3)]
+    grid = [*some, *((0.8, n, lag) for n in (100, 250, 1000) for lag in (4, 7, 10, 14))]
+    rows = []
+    for correlation, n, lag in grid:
+        parts = [range(i, min(i + 25, repetitions)) for i in range(0, repetitions, 25)]
+        job = joblib.delayed(fading_rates)
+        found = 100 * sum(pool(job(correlation, n, lag, s) for s in parts)) / repetitions
+        left, cells = (
+            f"{correlation ** (lag + 1):.2f}",
+            [entry(float(v), repetitions) for v in found],
+        )
+        count = n // block_length(n, lag)
+        rows.append([f"{correlation:g}", str(n), str(lag), left, str(count), *cells])
+    return table(["correlation", "steps", "lag", "left beyond it", "blocks", *OVER_TIME], rows, 5)
 
 
 def covered(cell: Cell, key: str, true: float, seeds: range) -> np.ndarray:
@@ -683,6 +718,7 @@ def main() -> None:
         "variance": lambda: variance_table(10 * given.repetitions),
         "independent": lambda: independent_table(pool, given.repetitions),
         "time": lambda: time_table(pool, given.repetitions),
+        "fading": lambda: fading_table(pool, given.repetitions),
         "coverage": lambda: coverage_table(pool, given.repetitions),
         "skewed": lambda: world_table(pool, WORLDS, 5 * given.repetitions // 2),
         "skewed-power": lambda: world_table(pool, WRONG, given.repetitions),

@@ -18,6 +18,7 @@ READ = [
     (CODES, [0, 1]),
     (np.array(CODES, dtype=np.uint8), [0, 1]),
     (np.array(CODES, dtype=np.float32), [0, 1]),
+    (np.array(CODES, dtype=np.float16), [0, 1]),
     (np.array(CODES, dtype=object), [0, 1]),
     ([True, False, True], [False, True]),
     (["dog", "cat", "dog"], ["cat", "dog"]),

@@ -119,6 +119,10 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
         ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
         ("--correction x", "--correction must be one of"),
+        ("--on-error x", "--on-error must be one of 'raise', 'skip'; got 'x'"),
+        ("--output x.pdf", "must be one of .txt, .html, .htm, .md, .tex, .json, .csv where no"),
+        ("--design w", "use --by or --segments for probabilities of classes"),
+        ("--time w", "--time and --lag must be given together; got --time alone"),
     ],
 )
 def test_mistake_in_an_option_is_one_line(caltest, tmp_path, words, message):
@@ -192,7 +196,6 @@ def test_file_that_is_none_is_one_line(refused, tmp_path, place):
         ("rows_per_day must be a positive number", "--rows-per-day must be a positive number"),
         ("models must be an integer", "--n-models must be an integer"),
         ("memory has no effect on a monitor", "--memory has no effect on a monitor"),
-        ("time and lag must be given together", "--time and --lag must be given together"),
         ("probs has no effect with forecasts", "--probs has no effect with forecasts"),
         ("from_logits has no effect with forecasts", "--logits has no effect with forecasts"),
         ("members must be a column", "--members must be a column"),

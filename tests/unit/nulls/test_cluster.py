@@ -156,6 +156,9 @@ def test_few_clusters_have_all_signs_listed():
     result = ct.test_calibration(None, p, test="brier", rng=0)
     assert result.null_distribution.size == 15
     assert "p cannot be below 0.12" in " ".join(result.notes)
+    combined = ct.test_calibration(None, p, rng=0)  # a component has one side
+    assert "p cannot be below 0.062" in " ".join(combined.notes)
+    assert "flipped" not in " ".join(result.confidence_interval().notes)
     u = np.bincount(p.clusters, (1 - 2 * p.probs[:, 1]) * (p.labels - p.probs[:, 1]))
     signs = 1 - 2 * (np.arange(16)[:, None] >> np.arange(4) & 1)
     share = np.mean(np.abs(signs @ u) >= abs(u.sum()) - 1e-12)

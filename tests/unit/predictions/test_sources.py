@@ -209,7 +209,7 @@ def test_from_frame_takes_columns_that_pandas_numbers():
 def test_from_frame_refuses_two_columns_of_one_name():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[0, 0.5, 0.5]], columns=["y", "p_0", "p_0"])
-    with pytest.raises(InvalidInput, match=r"df must name each column once; got - 'p_0' 2 times"):
+    with pytest.raises(InvalidInput, match=r"df must name each column once; got 'p_0' 2 times"):
         Predictions.from_frame(frame, label="y")
 
 

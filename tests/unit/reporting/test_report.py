@@ -254,6 +254,7 @@ def test_author_states_and_signs(make, risks):
     [
         ({"profile": "clinic"}, "did you mean 'clinical'"),
         ({"tolerance": 5}, "pass 0.05 for 5 %"),
+        ({"on_error": "skp"}, "on_error must be one of 'raise', 'skip'"),
         ({"meta": ["a"]}, "meta must map names to texts"),
         ({"grades": "rating"}, "grades must be values where there is no data frame"),
         ({"grades": [1, 2]}, "grades must have one entry per row"),

@@ -227,6 +227,12 @@ def test_numbers_of_any_kind_are_cut(kind):
     assert column.conditions[-2:] == ("age > 29", "age missing")
 
 
+def test_numbers_of_extended_precision_are_cut():
+    """They are of no more use than doubles, which a Decimal can tell."""
+    column = column_of(np.arange(40, dtype=np.longdouble), 40, "age", bins=4)
+    assert column.cuts == ("9", "19", "29")
+
+
 DAYS = np.datetime64("2024-03-01") + np.arange(40)
 
 

@@ -49,6 +49,7 @@ def test_ibis(tmp_path):
     connection = ibis.duckdb.connect()
     assert answers(connection.read_parquet(str(tmp_path / "part.parquet"))) == answers(frame())
     connection.disconnect()
+    assert answers(ibis.memtable(frame().to_pandas())) == answers(frame())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
