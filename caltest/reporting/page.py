@@ -116,7 +116,7 @@ class Report:
         return [section for section in shown if section.blocks]
 
     def to_html(self) -> str:
-        """Return one page that needs no network, in which every text of the user's is escaped."""
+        """Return one page that opens offline, in which every text of the user's is escaped."""
         return html_page(self.content, self.sections)
 
     def to_markdown(self) -> str:
