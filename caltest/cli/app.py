@@ -212,6 +212,11 @@ def epilog(command: str) -> str:
     return "\n\n".join(["Examples:", *(f"$ {line}" for line in EXAMPLES[command])])
 
 
+def paragraphs(function: Callable[..., object]) -> str:
+    """Return its docstring with a line for each paragraph; Typer keeps breaks after the first."""
+    return "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+
+
 REJECTED = 1
 BAD_INPUT = 2
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
@@ -240,9 +245,10 @@ app.add_typer(calibrate, name="calibrate")
 studies = (power, sample_size, precision, monitor, plan_monitoring)
 for function in (demo, test, verdict, report, compare, *studies, list_, schema):
     name = function.__name__.strip("_").replace("_", "-")
-    app.command(name, epilog=epilog(name))(function)
+    app.command(name, help=paragraphs(function), epilog=epilog(name))(function)
 for function in (fit, apply):
-    calibrate.command(epilog=epilog(f"calibrate {function.__name__}"))(function)
+    shown = epilog(f"calibrate {function.__name__}")
+    calibrate.command(help=paragraphs(function), epilog=shown)(function)
 
 
 @app.callback(invoke_without_command=True)

@@ -54,7 +54,8 @@ def fit(
 ) -> None:
     """Fit a calibration map to predictions that the model was not fitted to, and save it.
 
-    Of forecasts of numbers, whose columns --mean and the like name, beta-pit, variance-scaling, ...
+    Forecasts of numbers, whose columns --mean and the like name, have maps of their own: beta-pit,
+    variance-scaling, ...
 
     The map goes to --output, or else to standard output; a summary of it is printed, and how maps
     of four fifths of the rows do on the others, as `caltest compare` has it for the same seed.

@@ -75,6 +75,7 @@ class WatchedFile(RowsFile):
     by="Watch each group of this column as well.",
     restart="Watch for a change: at least 1 / level rows between false alarms on average.",
     memory="N: Rows over which what is learned fades.",
+    fail="Exit with status 1 where there was an alarm.",
 )
 def monitor(
     state: Path,

@@ -144,8 +144,8 @@ class StudyTests(options.DrawOptions, ChosenTests):
 def power(*, n: str, truth: TruthOptions, file: StudyFile, tests: StudyTests, out: Output) -> None:
     """Power of tests of calibration in studies of n rows, by simulation.
 
-    Rows of FILE are drawn with replacement. Without a truth, the share of rejections where the
-    predictions are calibrated.
+    Rows of FILE are drawn with replacement. Without a truth it is the size, the share of
+    calibrated data sets that are rejected.
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:

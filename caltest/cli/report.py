@@ -189,7 +189,7 @@ def report(
     quiet: bool = False,
     context: typer.Context,
 ) -> None:
-    """Write a report on the predictions in a file: one page that needs no network."""
+    """Write a report on the predictions in a file: one page that opens offline."""
     if output is None and form is None and file.file != STREAM:
         output = _beside(file.file, force=force)
     kind = writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")

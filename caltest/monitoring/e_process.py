@@ -131,7 +131,7 @@ class Monitor(Result):
         Raises
         ------
         InvalidInput
-            If an argument breaks its rule, or the batch was counted; nothing is taken over then.
+            If an argument breaks its rule, or the batch was counted; then the state is as before.
         """
         reading = {"from_logits": from_logits, "renormalize": renormalize}
         given = waiting.read_batch(probs, labels, self.classes, **reading)
@@ -167,7 +167,7 @@ class Monitor(Result):
         return self
 
     def resolve(self, ids: Sequence[object], labels: object) -> Self:
-        """Tell the outcomes of rows that wait.
+        """Give the outcomes of rows that wait.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Monitor(Result):
         Raises
         ------
         InvalidInput
-            If a row does not wait, or a label is no class; nothing is taken over then.
+            If a row does not wait, or a label is no class; then the state is as before.
         """
         names = waiting.check_ids(ids, None)
         m = 0 if self.classes is None else len(self.classes)
@@ -315,7 +315,7 @@ class Monitor(Result):
         return dict(zip(self.groups, adjusted.tolist(), strict=True))
 
     def alarm(self, level: float | None = None) -> bool:
-        """Tell whether the e-value ever was 1 / level: of all rows, or with groups of their mean.
+        """Whether the e-value ever reached 1 / level: of all rows, or with groups of their mean.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class Monitor(Result):
 
     @property
     def alarm_after(self) -> int | None:
-        """The rows after which the e-value first was 1 / level; None if it never was."""
+        """The rows after which the e-value first reached 1 / level; None if it never did."""
         return None if self._alarm_after == NEVER else self._alarm_after
 
     @property
@@ -442,7 +442,7 @@ class Monitor(Result):
         Returns
         -------
         list of (str, float, int, str)
-            The largest first; empty where the e-value of none is 1 / level.
+            The largest first; empty where that of none reaches 1 / level.
         """
         if not self._streams:
             return []

@@ -58,8 +58,8 @@ ASSUMPTIONS = {
     ),
 }
 REFERENCES = {
-    "exact": "Broecker, Smith (2007), Increasing the reliability of reliability diagrams; Widmann, "
-    "Lindsten, Zachariah (2019), Calibration tests in multi-class classification."
+    "exact": "Phipson, Smyth (2010), Permutation p-values should never be zero, Statistical "
+    "Applications in Genetics and Molecular Biology 9."
 }
 
 

@@ -122,7 +122,7 @@ class Report:
         return [section for section in shown if section.blocks]
 
     def to_html(self) -> str:
-        """Return one page that needs no network, in which every text of the user's is escaped."""
+        """Return one page that opens offline, in which every text of the user's is escaped."""
         return html_page(self.content, self.sections)
 
     def to_markdown(self) -> str:
@@ -224,7 +224,7 @@ def report(
     progress: Callable[[str], None] | None = None,
     **data_options: Unpack[Reported],
 ) -> Report:
-    r"""Test a model and tell on a page what was found, where, and how to repeat it.
+    r"""Test a model and write a page: what was found, where, and how to repeat it.
 
     H0 of each test: :math:`P(Y = k \mid p) = p_k` for the predictions p as its lens shows them. The
     page begins with the answer and one diagram; groups, classes, ranges of probability and segments

@@ -53,8 +53,8 @@ class HTestTable(Table[HTest]):
     columns : tuple of str
         Parameters of the rows that stand beside the numbers in prints and data frames.
     difference : HTest or None
-        Of groups: the test that all have the same error at the same predictions, which none need
-        be without. With clusters it rejects too often where events are rare, up to 10 % at 5 %.
+        Of groups: the test that all have the same error at the same predictions, 0 or not. With
+        clusters it rejects too often where events are rare, up to 10 % at 5 %.
     by : tuple of str or None
         Of groups: the columns that they are made of.
     values : tuple of tuple or None

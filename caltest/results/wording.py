@@ -515,7 +515,7 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         points = f"{100 * abs(one.gap):.{digits_of(abs(one.gap))}f} points"
         side = "high" if one.gap < 0 else "low"
         words = {"gap": f"a mean prediction that is {points} too {side}"}
-        words["slope"] = f"a slope of {one.size:.2f}"
+        words["slope"] = f"a slope of {one.size:.2f} at intercept 0"
         words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"
         words["spread"] = f"outcomes that scatter {one.size:.2f} times as widely as predicted"
         unit = f" ({abs(one.gap):.3g} on average)" if math.isfinite(one.gap) else ""

@@ -106,6 +106,8 @@ def test_option_is_explained(command):
     for parameter in COMMANDS[command].params:
         assert parameter.help, parameter.name
         assert parameter.help.endswith((".", "KEY`.")), parameter.help
+    # No line break within a paragraph: Typer would show it.
+    assert "\n" not in COMMANDS[command].help.replace("\n\n", "")
 
 
 # ---- help and examples --------------------------------------------------------------------------

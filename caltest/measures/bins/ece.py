@@ -360,7 +360,7 @@ def ece(
     is the distance of their events). Class-j-ECE is lens=Classwise(j), and "classwise" gives all of
     them.
 
-    A calibrated model has a positive ECE too, that grows with the number of bins; the test "ece"
+    A calibrated model has a positive ECE too, which grows with the number of bins; the test "ece"
     of `test_calibration` tells what is to be expected. p-conf-ECE of Kull et al. is its exact null
     with lens="confidence", bins=15 (the default) and n_resamples=10_000, but for the 1 that
     (1 + #) / (1 + B) adds. The null redraws labels and not the counts of the bins, since a count

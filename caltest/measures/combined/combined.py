@@ -448,7 +448,7 @@ def combined(
 
     .. math:: C = \log \frac{\sum_k w_k / p_k}{\sum_k w_k},
 
-    minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
+    minus the log of their weighted harmonic mean: about as large as the most extreme
     component, less :math:`\log K`. The weights are 1, and 2 of the temperature; of several classes
     also 2 of frequencies, levels and slopes of the classes, of ranks, and of the narrow kernel of
     the confidence, and 0.5 of what these find too. Where the classes are ordered

@@ -379,7 +379,7 @@ def near_maximum(predictions: Predictions, tolerance: Tolerance, title: str) -> 
     if tolerance.equivalence:
         near = ends & (size >= value - slack)
         one = np.arange(n) == np.argmax(np.where(near, variance, -1.0))
-        places = "that of the partial sums near the largest which varies most"
+        places = "the most variable of the partial sums near the largest"
         sides = one & (sums >= 0), one & (sums < 0)
         up, down = (np.where(side, 0.0, -np.inf) for side in sides)
     else:

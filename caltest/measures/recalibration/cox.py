@@ -170,8 +170,8 @@ def cox(
 ) -> float | Floats:
     r"""Compute the likelihood ratio of calibration in a logistic recalibration.
 
-    With :math:`\ell(a, b)` the log likelihood of :math:`\log P(Y = 1) / P(Y = 0) = a + b \log p /
-    (1 - p)`, it is
+    With :math:`\ell(a, b)` the log likelihood of :math:`\log(P(Y = 1) / P(Y = 0)) = a + b \log(p
+    / (1 - p))`, it is
 
     .. math:: 2 [\max_{a, b} \ell(a, b) - \ell(0, 1)], \quad 2 [\max_a \ell(a, 1) - \ell(0, 1)],
         \quad 2 [\max_{a, b} \ell(a, b) - \max_a \ell(a, 1)]

@@ -269,7 +269,7 @@ def ece_lower_bound(
         \quad 1 \le p \le q \le \infty.
 
     The left side is the mean confidence less the accuracy, in absolute value: the residuals
-    confidence - right are the confidence on wrong predictions and less than the doubt on right
+    confidence - right are the confidence on wrong predictions and minus the doubt on right
     ones. It bounds the confidence ECE over any bins with the mean confidence of each, since the
     mean of absolute values is not below the absolute mean (Jensen). The inequality need not hold
     for bins with their midpoint in place of the mean confidence.
