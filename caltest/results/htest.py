@@ -14,6 +14,7 @@ import numpy as np
 from caltest import checks, render
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
+from caltest.numerics.joint import cleared
 from caltest.numerics.loops import threads
 from caltest.results import sheets
 from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Decided, Result, Summary, plain
@@ -320,7 +321,7 @@ class HTest(Decided, Result):
         return Interval(  # to cut off what cannot be the value leaves the coverage as it is
             low=min(max(ends.low, least), largest),
             high=max(min(ends.high, largest), least),
-            estimate=ends.estimate,
+            estimate=float(cleared(ends.estimate, min(1.0, ends.high - ends.low))),
             level=level,
             method=ends.method_text,
             measure=held.measure.title,
