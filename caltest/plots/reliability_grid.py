@@ -124,7 +124,7 @@ def reliability_grid(
     else:
         if isinstance(source, HTest):
             checks.check_unused(OF_TEST, labels=labels, **rows)
-            predictions = required(source.evidence, NAME).predictions
+            predictions = required(source, NAME).predictions
         else:
             predictions = as_measured(source, labels, reliability_grid, **rows)
         members = ((one, _name_of(one)) for one in resolve_lens(lens).members(predictions))
@@ -164,7 +164,7 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
     """Return a panel for all tests of one lens, group and data set."""
     panels: dict[tuple[str, ...], Panel] = {}
     for row, pvalue in zip(table.rows, table.adjusted.tolist(), strict=True):
-        evidence = required(row.evidence, NAME)
+        evidence = required(row, NAME)
         if evidence.seen.m != 2:
             continue
         key = row.data_name, repr(row.group), row.lens
@@ -330,7 +330,7 @@ def before_and_after(
     if isinstance(recalibrated, Predictions):
         return [before, shown(recalibrated)]
     if isinstance(source, HTest):
-        source = required(source.evidence, what).predictions
+        source = required(source, what).predictions
     return [before, shown(ModelData(recalibrated, source).predictions())]
 
 
