@@ -22,6 +22,7 @@ from caltest.measures.gap import EventRows, Gap, Where, event_rows
 from caltest.nulls.base import Replicates
 from caltest.numerics.joint import log_mean_exp, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
+from caltest.render import named
 from caltest.results import HTest, wording
 from caltest.types import Floats, Ints
 
@@ -278,7 +279,7 @@ def difference_of(
     e, g = np.unravel_index(int(np.argmax(far >= (1.0 - FLAT) * far.max())), far.shape)
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
-    first, name = firsts[0], wording.called(str(firsts[g].group), firsts)
+    first, name = firsts[0], wording.called(named(firsts[g].group), firsts)
     value, text = float(replicates.values[0]), f"{way} one curve of all groups"
     about: dict[str, Any] = {"groups": len(firsts), "n": sum(row.n for row in firsts)}
     about |= {"n_resamples": n_resamples, "seed": seed}

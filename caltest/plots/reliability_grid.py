@@ -17,6 +17,7 @@ from caltest.plots.reliability import Diagram
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
 from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
+from caltest.render import named
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import required
 from caltest.types import AnyArray, Axes, Floats
@@ -169,7 +170,7 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
             continue
         key = row.data_name, repr(row.group), row.lens
         if key not in panels:
-            group = "" if row.group is None else f"{row.group}, "
+            group = "" if row.group is None else f"{named(row.group)}, "
             name, error = group + _name_of(evidence.lens), _error(evidence.seen, diagram)
             panels[key] = Panel(evidence.predictions, evidence.lens, name, error)
         entry = pvalue, base.name_text(row.test)
