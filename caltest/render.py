@@ -90,6 +90,18 @@ def number(value: object) -> str:
     return f"{value:z.4g}" if isinstance(value, float) else str(value)
 
 
+def named(value: object) -> str:
+    """Return a name of the user's as it is, and a blank one in quotation marks.
+
+    Examples
+    --------
+    >>> named("north"), named(2), named("")
+    ('north', '2', "''")
+    """
+    text = str(value)
+    return text if text.strip() else repr(text)
+
+
 def rows_in_words(n: int) -> str:
     """Return a number of rows in words.
 

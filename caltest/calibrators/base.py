@@ -204,6 +204,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
 
     key: ClassVar[str]
     title: ClassVar[str]
+    learns: ClassVar[bool] = True  # whether labels shape the map
 
     from_logits: bool = False
     classes: Sequence[Any] | None = None
@@ -604,6 +605,7 @@ class Identity(Calibrator):
     """
 
     key, title = "identity", "Identity"
+    learns: ClassVar[bool] = False
 
     def _fit(self, data: CalibrationSet) -> None:
         """Nothing is fitted."""

@@ -165,6 +165,7 @@ def summary_of(
     if data is not None:
         source = "held out" if held_out else "those of the fit"
         facts += [("observations (n)", f"{data.inputs.n}, {source}")]
+        held_out |= not calibrator.learns  # no labels have shaped the map
         facts += _before_and_after(calibrator, data, options, held_out=held_out)
     coefficients = calibrator.coefficients()
     if len(coefficients) > MOST_ROWS:

@@ -21,7 +21,7 @@ from caltest.cli.inputs import STREAM, RowsFile
 from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, split_keys
 from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
-from caltest.errors import invalid
+from caltest.errors import InvalidInput, invalid
 from caltest.numerics.loops import threads
 from caltest.outputs import check_target, write_whole
 from caltest.predictions.dependence import Dependence
@@ -327,8 +327,9 @@ def compare(
             check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
             prefixes = split_keys(models)
             if len(prefixes) < 2:
-                raise invalid("--models must name at least two", prefixes[0], "add another")
-            seen = {one.rstrip("_") or one: file.predictions(one) for one in prefixes}
+                got = f"{prefixes[0]} alone" if prefixes else "none"
+                raise invalid("--models must name two models or more", got, "add another")
+            seen = {one.rstrip("_") or one: _of_model(file, one) for one in prefixes}
             if len(seen) < len(prefixes):
                 got = ", ".join(prefixes)
                 raise invalid("--models must name each model once", got, "leave one out")
@@ -342,3 +343,14 @@ def compare(
                 *rows, from_logits=file.from_logits, calibrators=_keys(calibrators), **common
             )
     write(result)
+
+
+def _of_model(file: RowsFile, prefix: str) -> Any:
+    """Read the predictions of a model; errors name the option that names it, and its columns."""
+    try:
+        return file.predictions(prefix)
+    except InvalidInput as error:
+        rule = re.sub(r"^probs\b", f"--models {prefix}", error.rule)
+        is_name = "probs=" in error.remedy
+        remedy = "name a column, or what columns begin with" if is_name else error.remedy
+        raise InvalidInput(rule, error.got, remedy) from error

@@ -22,6 +22,7 @@ from caltest.measures.gap import EventRows, Gap, Where, event_rows
 from caltest.nulls.base import Replicates
 from caltest.numerics.joint import log_mean_exp, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
+from caltest.render import named
 from caltest.results import HTest, wording
 from caltest.types import Floats, Ints
 
@@ -172,12 +173,21 @@ class Event:
         return np.vstack(found), np.einsum("gka,gkl,glb->ab", *given, optimize=True)
 
     @cached_property
-    def points(self) -> Floats:
-        """What a unit of the score of a shift is in the share of events of each group, (G,)."""
+    def free(self) -> Floats:
+        """The share of the information on a shift of each group that the curve leaves, (G,).
+
+        It is 0 for one whose predictions no other group has: nothing can be compared there.
+        """
         own, G = self.information(self.weight)[:, 0], np.arange(self.start.size)
         free = np.einsum("gk,gk->g", own, self.weights[G, :, 2 * G])
+        share = free / np.maximum(own[:, 0], LEAST)
+        return np.where(share > FLAT, share, 0.0)
+
+    @cached_property
+    def points(self) -> Floats:
+        """What a unit of the score of a shift is in the share of events of each group, (G,)."""
         mass = self.sums(self.size * self.weight)
-        return np.asarray(np.maximum(own[:, 0] / np.maximum(free, LEAST) / mass, LEAST))
+        return np.asarray(np.maximum(1.0 / np.maximum(self.free, LEAST) / mass, LEAST))
 
     def gap(self, g: int, name: str, variance: float, count: int) -> Gap:
         """Return what is observed in a group less what the curve of the others gives there.
@@ -236,8 +246,8 @@ def difference_of(
     HTest or None
         Its size is the gap of the group that is farthest from the others, or where no difference is
         shown of the one in which the largest is not ruled out: predicted is what the others' curve
-        gives for its predictions. None where fewer than two groups have rows at hand, or no event
-        varies.
+        gives for its predictions. None where fewer than two groups have rows at hand, no event
+        varies, or no two groups share predictions.
 
     References
     ----------
@@ -250,6 +260,7 @@ def difference_of(
     if len(parts) < 2 or not all(parts):
         return None
     events = [one for one in _events(parts) if 0 < one.hits @ one.weight < one.size @ one.weight]
+    events = [one for one in events if one.free.any()]
     if not events:
         return None
     drawn = [event.drawn(n_resamples, seed) for event in events]
@@ -263,11 +274,12 @@ def difference_of(
         far = far / sd
     else:  # where the largest difference is not ruled out
         far = (far + 2.0 * sd) * np.array([event.points for event in events])
+    far = np.where(np.array([event.free for event in events]) > 0, far, 0.0)
     # Of two groups either is as far from the other: the first of those that are equal.
     e, g = np.unravel_index(int(np.argmax(far >= (1.0 - FLAT) * far.max())), far.shape)
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
-    first, name = firsts[0], wording.called(str(firsts[g].group), firsts)
+    first, name = firsts[0], wording.called(named(firsts[g].group), firsts)
     value, text = float(replicates.values[0]), f"{way} one curve of all groups"
     about: dict[str, Any] = {"groups": len(firsts), "n": sum(row.n for row in firsts)}
     about |= {"n_resamples": n_resamples, "seed": seed}

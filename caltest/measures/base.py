@@ -105,6 +105,11 @@ def keys_by_cells() -> tuple[str, ...]:
     return tuple(k for k, test in tests.items() if not test.needs_rows and "exact" in test.nulls)
 
 
+def is_named(test: str) -> bool:
+    """Tell whether a key is that of a test of `test_calibration`."""
+    return any(test in kind.declared_tests() for kind in REGISTRY.values())
+
+
 def side_of(test: str, alternative: str) -> str:
     """Return what a test looks for, where it looks for one direction of an error only."""
     kinds = (kind for kind in REGISTRY.values() if test in kind.declared_tests())

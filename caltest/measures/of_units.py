@@ -12,7 +12,7 @@ import numpy as np
 from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.residual_sums import in_parts
 from caltest.numerics.cell_counts import CellLaw, draw_counts
-from caltest.numerics.joint import tie_tolerance
+from caltest.numerics.joint import cleared, tie_tolerance
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.sources import Cells, ManyCells
@@ -125,7 +125,7 @@ class BoundGroups:
 
     def values(self) -> Floats:
         """Return the statistics (G,) of the observed events."""
-        return self.statistic.observed
+        return cleared(self.statistic.observed, self.statistic.scale)
 
     def pvalues(self, *, n_resamples: int, seed: int) -> Floats:
         """Return the p-values (G,), each exact by itself, and independent of each other."""

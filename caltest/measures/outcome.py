@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from caltest.numerics.joint import TIES, cleared
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats, SmallInts
@@ -125,7 +126,12 @@ def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]
 def outcome_of(
     name: str, value: float, pvalue: float, null_text: str, estimate: float, **described: Any
 ) -> Outcome:
-    """Return an outcome; by default large values speak against calibration."""
+    """Return an outcome of a standardized value; by default large ones speak against calibration.
+
+    A value that differs from 0 by no more than rounding errors is 0, and so is its estimate then.
+    """
+    if abs(value) <= TIES:
+        value, estimate = 0.0, float(cleared(estimate, 1.0))
     return Outcome(
         statistic_name=name,
         statistic=value,

@@ -22,6 +22,11 @@ def tie_tolerance(values: Floats | float, scale: Floats | float) -> Floats:
     return np.where(np.isfinite(size), TIES * np.maximum(scale, size), 0.0)
 
 
+def cleared(values: Floats | float, scale: Floats | float) -> Floats:
+    """Return values, and 0 for those that tie with it: rounding errors of terms of that size."""
+    return np.where(np.abs(values) <= TIES * np.asarray(scale), 0.0, values)
+
+
 def tail_scores(values: Floats, scale: float, *, two_sided: bool, by_rank: bool = False) -> Floats:
     r"""Return -log p of each of the values among all of them, without the floor of their ranks.
 

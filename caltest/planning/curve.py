@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests.run import MeasureOptions, resolve_tests
 from caltest.lenses import resolve_lens
 from caltest.measures import Measure
-from caltest.measures.tolerance import Tolerance
+from caltest.measures.tolerance import Tolerance, tolerance_of
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
@@ -138,7 +138,7 @@ def power(
     InvalidInput
         If an argument breaks its rule, or two truths are given.
     NotApplicable
-        If a null or a truth has no meaning here, or a test is not defined for any data set.
+        If a null or a truth has no meaning here, or no data set can be tested.
 
     References
     ----------
@@ -199,8 +199,11 @@ def plan_study(
         checks.check_choice(null, NULLS, "null")
     how = null if tolerance is None else "tolerance"
     tests = [StudyTest(key, measure, how or measure.nulls[0]) for key, measure in measures]
-    for test in tests if tolerance is None else ():
-        check_applicable(test.measure, test.null)
+    for test in tests:
+        if tolerance is None:
+            check_applicable(test.measure, test.null)
+        else:
+            tolerance_of(test.measure)
     distribution: Any = forecasts_of(given) or as_distribution(given)
     m = distribution.m
     for _, measure in measures if m else ():  # a lens leaves classes as classes

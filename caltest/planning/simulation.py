@@ -120,7 +120,7 @@ def simulate(
                 break
             reason = reason or tally.reason
         else:
-            raise NotApplicable(f"{test.key} is not defined for any data set of n = {n}: {reason}")
+            raise NotApplicable(f"no data set of n = {n} can be tested by {test.key}: {reason}")
 
     def run(numbers: range) -> list[Rejections]:
         tallies = [Rejections(0, 0.0, 0, 0, "")] * len(study.tests)

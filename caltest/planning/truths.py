@@ -92,13 +92,23 @@ def _noise(value: object, _m: int) -> LabelDistribution:
     return LabelDistribution(text, lambda p: (1 - share) * p + share / p.shape[1])
 
 
-def _function(model: Any, _m: int) -> LabelDistribution:
+def _function(model: Any, m: int) -> LabelDistribution:
     if not models.is_model(model):
         rule = "truth must be a function of the predictions or a fitted calibrator"
         raise invalid(rule, shown(model), "pass lambda p: ..., or use temperature=, ratio=, ...")
+    columns, names = getattr(model, "n_features_in_", m), getattr(model, "feature_names_in_", None)
+    if columns != m:
+        rule = f"truth must take the probabilities of all {m} classes, as columns"
+        remedy = "pass lambda p: truth.predict_proba(...), which chooses columns of p"
+        raise invalid(rule, f"a model of {columns}", remedy)
 
     def of(p: Floats) -> Floats:
-        values = checks.check_probs(models.predict(model, p)[0], name="true probabilities")
+        given: Any = p
+        if names is not None:  # the columns of a fit to a data frame are known by name
+            import polars as pl
+
+            given = pl.DataFrame(p, schema=[*names], orient="row")
+        values = checks.check_probs(models.predict(model, given)[0], name="true probabilities")
         if values.shape != p.shape:
             rule = f"truth must return probabilities of shape {p.shape}, as the predictions have"
             raise invalid(rule, f"shape {values.shape}", "return one row per prediction")

@@ -81,7 +81,7 @@ def calibration_belt(
     check_scale(scale, zoom=zoom)
     found: Any = belt
     if isinstance(belt, HTest):
-        evidence = required(belt.evidence, "the calibration belt")
+        evidence = required(belt, "the calibration belt")
         measure = evidence.measure
         if measure.plot_kind(m=2) != "belt":
             rule = "the calibration belt belongs to the test 'calibration-belt', not"

@@ -288,7 +288,7 @@ def _given(source: object) -> tuple[Forecasts, HTest | None]:
     result = source if isinstance(source, HTest) else None
     rows: Any = source
     if result is not None:
-        rows = required(result.evidence, "a picture of forecasts").predictions
+        rows = required(result, "a picture of forecasts").predictions
     remedy = "pass ct.Forecasts(...), or the result of a test of them"
     return checks.check_instance(rows, Forecasts, "forecasts", remedy), result
 

@@ -12,6 +12,7 @@ from caltest.errors import NotApplicable
 from caltest.plots.calibration_map import fitted
 from caltest.plots.places import is_master_scale
 from caltest.results import HTest, HTestTable
+from caltest.results.htest import required
 from caltest.types import Axes
 
 if TYPE_CHECKING:
@@ -59,13 +60,10 @@ def natural_kind(result: HTest) -> str:
     if result.evidence is None:
         if result.null_distribution is not None:
             return "null"
-        raise NotApplicable(
-            "there is nothing to draw: the result holds neither predictions nor a null "
-            "distribution; run test_calibration again and plot its result, or plot the table of a "
-            "master scale"
-        )
-    rows = result.evidence.predictions
-    kind = rows.drawn_as or result.evidence.measure.plot_kind(result.evidence.seen.m)
+        if result.is_of_grade:
+            raise NotApplicable("one grade has no plot", "plot the table of the master scale")
+    evidence = required(result, "a plot")
+    kind = evidence.predictions.drawn_as or evidence.measure.plot_kind(evidence.seen.m)
     return "reliability" if kind == "null" and result.null_distribution is None else kind
 
 

@@ -17,6 +17,7 @@ from caltest.plots.reliability import Diagram
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
 from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
+from caltest.render import named
 from caltest.results import HTest, HTestTable
 from caltest.results.htest import required
 from caltest.types import AnyArray, Axes, Floats
@@ -124,7 +125,7 @@ def reliability_grid(
     else:
         if isinstance(source, HTest):
             checks.check_unused(OF_TEST, labels=labels, **rows)
-            predictions = required(source.evidence, NAME).predictions
+            predictions = required(source, NAME).predictions
         else:
             predictions = as_measured(source, labels, reliability_grid, **rows)
         members = ((one, _name_of(one)) for one in resolve_lens(lens).members(predictions))
@@ -164,12 +165,12 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
     """Return a panel for all tests of one lens, group and data set."""
     panels: dict[tuple[str, ...], Panel] = {}
     for row, pvalue in zip(table.rows, table.adjusted.tolist(), strict=True):
-        evidence = required(row.evidence, NAME)
+        evidence = required(row, NAME)
         if evidence.seen.m != 2:
             continue
         key = row.data_name, repr(row.group), row.lens
         if key not in panels:
-            group = "" if row.group is None else f"{row.group}, "
+            group = "" if row.group is None else f"{named(row.group)}, "
             name, error = group + _name_of(evidence.lens), _error(evidence.seen, diagram)
             panels[key] = Panel(evidence.predictions, evidence.lens, name, error)
         entry = pvalue, base.name_text(row.test)
@@ -330,7 +331,7 @@ def before_and_after(
     if isinstance(recalibrated, Predictions):
         return [before, shown(recalibrated)]
     if isinstance(source, HTest):
-        source = required(source.evidence, what).predictions
+        source = required(source, what).predictions
     return [before, shown(ModelData(recalibrated, source).predictions())]
 
 

@@ -110,7 +110,7 @@ def seen(
     """
     if isinstance(source, HTest):
         check_unused(OF_TEST, labels=labels, **rows)
-        evidence = required(source.evidence, what)
+        evidence = required(source, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
         predictions, given = as_measured(source, labels, function, **rows), Strong()

@@ -396,8 +396,10 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
         head = _head(source)
         lines = head.decode(errors="replace").splitlines(keepends=True)
         lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
-        sep = how.get("sep") or _separator(lines, default)
-        sep = SPELLED.get(sep, sep)
+        asked: Any = how.get("sep") or _separator(lines, default)
+        sep = SPELLED.get(asked, asked)
+        if not isinstance(asked, str) or len(sep.encode()) != 1:
+            raise invalid("sep must be one ASCII character", shown(asked), "pass ';' or 'tab'")
         decimal = how.get("decimal") or _decimal(lines, sep)
     if decimal == "," and not how.get("decimal"):
         said.insert(0, "decimal commas")
@@ -412,7 +414,7 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
 def _check_encoding(name: str) -> None:
     try:
         codecs.lookup(name)
-    except LookupError:
+    except (LookupError, TypeError):
         remedy = "pass utf-8, utf-16 or latin-1, for example"
         raise invalid("encoding must be one that Python knows", shown(name), remedy) from None
 

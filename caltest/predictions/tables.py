@@ -14,6 +14,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import invalid, shown
+from caltest.render import named
 from caltest.types import AnyArray, Floats
 
 Columns = str | Sequence[str] | None  # a prefix, the names, or what is usual
@@ -431,7 +432,7 @@ def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
 
 def crossed_names(keys: Sequence[tuple[Any, ...]]) -> list[str]:
     """Name groups by their values in several columns, "north, 2020", each in another way."""
-    names = [", ".join(map(str, key)) for key in keys]
+    names = [", ".join(map(named, key)) for key in keys]
     name, count = Counter(names).most_common(1)[0] if names else ("", 1)
     if count > 1:
         rule = "groups of several columns must have names that differ"

@@ -11,6 +11,7 @@ import numpy as np
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
+from caltest.render import named
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
@@ -132,13 +133,13 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
     tested = where.groups
     rows = () if tested is None else zip(tested.rows, tested.adjusted.tolist(), strict=True)
     kept = [(row, value) for row, value in rows if row.evidence or row.counted]
-    kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
+    kept.sort(key=lambda pair: worst.get(named(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
         draw = partial(_small, row, pvalue=value)
         if row.evidence is not None and row.m > 2:
             draw = partial(_small, row.evidence.predictions)
         text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {_key(row)}"
-        yield "groups", f"Group {row.group}", text, draw
+        yield "groups", f"Group {named(row.group)}", text, draw
     if segments is not None:
         count = min(len(segments), MOST_SEGMENTS)
         filled = "" if segments.level is None else "; filled points are rejected"

@@ -12,7 +12,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration, test_master_scale
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.tables import table_of_frame
-from caltest.render import digits_of
+from caltest.render import digits_of, named
 from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
@@ -88,15 +88,15 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
         expected = f"{100 * pd:.{max(2, digits_of(pd))}f}", f"{n * pd:,.1f}"
         rate = f"{100 * defaults / n:.2f}", f"{100 * found.low:.2f} to {100 * found.high:.2f}"
         pvalues = short_pvalue(row.pvalue), short_pvalue(adjusted)
-        rows.append((str(row.group), count(n), *expected, count(defaults), *rate, *pvalues))
+        rows.append((named(row.group), count(n), *expected, count(defaults), *rate, *pvalues))
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
     header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
     header += ["95 % of the rate", "p-value", "adjusted"]
     drawn: dict[str, Any] = {"bars": tuple(bars), "lights": tested.traffic_lights}
     yield table("Grades of the master scale", header, rows, shown=25, **drawn)
     if tested.light_bounds:
-        named = zip(LIGHTS[1:], tested.light_bounds, strict=True)
-        bounds = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in named)
+        lights = zip(LIGHTS[1:], tested.light_bounds, strict=True)
+        bounds = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in lights)
         yield paragraph(
             "The tests are one-sided: a small p-value, before adjustment, and its light "
             f"({bounds}, green above) speak of more defaults than the PD says. A green light does "

@@ -14,7 +14,7 @@ from caltest.htests.places import Search, Values, over
 from caltest.measures.gap import Gap
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.predictions import Predictions
-from caltest.render import digits_of_gap, share
+from caltest.render import digits_of_gap, named, share
 from caltest.reporting import content, reading
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Content, Differences, Place, Settings
@@ -117,7 +117,7 @@ def group_places(table: HTestTable) -> tuple[Place, ...]:
         worst, part = worst_range(row), "" if row.size.is_clear else row.finding
         if worst is not None:
             part = f"{worst.name} too {'high' if worst.gap < 0 else 'low'}"
-        places.append(place_of(row.size, "group", str(row.group), part, adjusted))
+        places.append(place_of(row.size, "group", named(row.group), part, adjusted))
     return tuple(places)
 
 

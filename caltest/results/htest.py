@@ -14,6 +14,7 @@ import numpy as np
 from caltest import checks, render
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
+from caltest.numerics.joint import cleared
 from caltest.numerics.loops import threads
 from caltest.results import sheets
 from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Decided, Result, Summary, plain
@@ -313,14 +314,14 @@ class HTest(Decided, Result):
 
         level = checks.check_confidence(confidence)
         checks.check_fixed_resamples(n_resamples, "an interval", 99)
-        held: Any = self.counts or self.counted or required(self.evidence, "a confidence interval")
+        held: Any = self.counts or self.counted or required(self, "a confidence interval")
         draws = Draws(n_resamples, held.seed if rng is None else checks.check_seed(rng))
         with threads(checks.check_jobs(n_jobs)):
             ends, (least, largest), resamples = held.interval(self, level, method, draws)
         return Interval(  # to cut off what cannot be the value leaves the coverage as it is
             low=min(max(ends.low, least), largest),
             high=max(min(ends.high, largest), least),
-            estimate=ends.estimate,
+            estimate=float(cleared(ends.estimate, min(1.0, ends.high - ends.low))),
             level=level,
             method=ends.method_text,
             measure=held.measure.title,
@@ -392,7 +393,7 @@ class HTest(Decided, Result):
         from caltest.measures.kernel.witness import Embedding
         from caltest.results.witness import Witness
 
-        evidence = required(self.evidence, "a witness")
+        evidence = required(self, "a witness")
         measure = evidence.measure
         if measure.witness_kernel is None or not evidence.seen.m:
             tests = ", ".join(map(repr, keys_offering("witness_kernel")))
@@ -670,12 +671,15 @@ def _printed(test: HTest, level: float) -> Exact | None:
     return Exact(test.statistic_name, test.pvalue, test.statistic, test.null_distribution)
 
 
-def required(evidence: Evidence | None, question: str) -> Evidence:
-    """Raise NotApplicable where a result has no evidence."""
-    if evidence is None:
-        raise NotApplicable(
-            f"{question} needs the predictions, and a result that was counted in cells, read from "
-            "JSON, or pickled with a lambda in its lens or kernel, holds numbers only",
-            "run test_calibration again, with engine='rows', and ask its result",
-        )
-    return evidence
+def required(test: HTest, question: str) -> Evidence:
+    """Return the evidence of a result, or raise NotApplicable where it has none."""
+    from caltest.measures.base import is_named
+
+    if test.evidence is not None:
+        return test.evidence
+    what, remedy = f"a result of {test.test!r}", "ask a result of test_calibration"
+    if is_named(test.test) and not test.is_of_grade:  # run as a test of rows, it has some
+        what = "a result that was counted in cells, read from JSON, or pickled with a lambda in its"
+        what += " lens or kernel"
+        remedy = "run test_calibration again, with engine='rows', and ask its result"
+    raise NotApplicable(f"{question} needs the predictions, and {what} holds numbers only", remedy)

@@ -65,7 +65,7 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet
     """The longer print of one test: every field on its line, then the null distribution."""
     facts = {
         "data": test.data_name,
-        "group": test.group,
+        "group": None if test.group is None else sheet.named(test.group),
         "observations (n)": test.n,
         "classes (m)": test.m or None,
         "lens": test.lens,
@@ -151,7 +151,7 @@ def _pvalue(test: HTest) -> str:
 
 def data_line(test: HTest) -> str:
     """What was tested."""
-    group = "" if test.group is None else f", group: {test.group}"
+    group = "" if test.group is None else f", group: {sheet.named(test.group)}"
     return f"{test.data_name} ({sizes_in_words(test.n, test.m)}){group}, lens: {test.lens}"
 
 
@@ -197,7 +197,9 @@ def notes_of(notes: Sequence[str]) -> sheet.Pairs:
 def _name_columns(rows: Sequence[HTest]) -> Columns:
     """What tells the rows apart; the lens where nothing does."""
     names = {"data": "data_name"} | {name: name for name in ("group", "test", "lens", "null")}
-    columns = {k: cells_of((getattr(row, own) for row in rows), str) for k, own in names.items()}
+    columns = {
+        k: cells_of((getattr(row, own) for row in rows), sheet.named) for k, own in names.items()
+    }
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
     if len({*zip(*differing.values(), strict=True)}) < len(rows) > 1:  # by other options, perhaps
         own = {
@@ -321,7 +323,7 @@ def _table_data(table: HTestTable, rows: Sequence[HTest], *, shown: Columns) -> 
     size = ", ".join(sizes)
     if "data" not in shown:
         size = f"{first.data_name} ({size})" if size else first.data_name
-    group = "" if "group" in shown or first.group is None else f"group: {first.group}"
+    group = "" if "group" in shown or first.group is None else f"group: {sheet.named(first.group)}"
     lens = "" if "lens" in shown else f"lens: {first.lens}"
     return ", ".join(filter(None, [size, group, lens]))
 

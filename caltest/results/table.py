@@ -12,6 +12,7 @@ import numpy as np
 from caltest.checks import check_integer, check_light_bounds, parse_json, read_only
 from caltest.drawing import above, draw
 from caltest.errors import invalid
+from caltest.render import named
 from caltest.results import sheets, wording
 from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
@@ -419,8 +420,8 @@ class GroupsTest(HTestTable):
         """
         pairs = zip(self.by, self.values[group], strict=True)
         if not self.overlap:
-            return ", ".join(str(value) for _, value in pairs)
-        conditions = [f"{column} = {value}" for column, value in pairs if value is not None]
+            return ", ".join(named(value) for _, value in pairs)
+        conditions = [f"{column} = {named(value)}" for column, value in pairs if value is not None]
         return " & ".join(conditions) or "all rows"
 
     @property

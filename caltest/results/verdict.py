@@ -364,7 +364,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     """
     from caltest.measures.gap import event_rows
 
-    evidence = required(test.evidence, "what the rows could have shown")
+    evidence = required(test, "what the rows could have shown")
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")

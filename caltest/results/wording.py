@@ -10,7 +10,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render import digits_of, digits_of_gap, number
+from caltest.render import digits_of, digits_of_gap, named, number
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap
@@ -395,7 +395,8 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     """What tells a row from the others."""
     names = ("group", "data_name", "test", "lens")
     differ = [name for name in names if len({getattr(one, name) for one in rows}) > 1]
-    return ", ".join(str(getattr(row, name)) for name in differ) or str(row.group or row.test)
+    own = row.test if row.group is None else row.group
+    return ", ".join(named(getattr(row, name)) for name in differ) or named(own)
 
 
 def called(name: str, rows: Sequence[HTest]) -> str:

@@ -17,6 +17,7 @@ from caltest.checks.suspicions import suspect_index
 from caltest.errors import invalid, shown
 from caltest.numerics.bins import quantile_cuts
 from caltest.predictions import ModelData, tables
+from caltest.render import named
 from caltest.types import AnyArray, Flags, Floats
 
 Named = dict[str, AnyArray]
@@ -263,7 +264,7 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         elif present.dtype.kind in "OT":
             present = np.array([str(item) for item in present.tolist()], dtype=str)
         distinct, codes[~lacks] = np.unique(present, return_inverse=True)
-        texts = _short(distinct.tolist()) if distinct.dtype.kind == "f" else map(str, distinct)
+        texts = _short(distinct.tolist()) if distinct.dtype.kind == "f" else map(named, distinct)
         conditions = [f"{name} = {text}" for text in texts]
     if lacks.any():
         codes[lacks] = len(conditions)

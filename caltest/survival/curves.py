@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from caltest import checks
-from caltest.errors import invalid
+from caltest.errors import NotApplicable
 from caltest.measures.outcome import outcome_of
 from caltest.results import HTest
 from caltest.survival.predictions import check_chances, check_events
@@ -49,6 +49,8 @@ def d_calibration(
     ------
     InvalidInput
         If an argument breaks its rule.
+    NotApplicable
+        If no event happened and none is expected.
 
     References
     ----------
@@ -108,6 +110,8 @@ def a_calibration(
     ------
     InvalidInput
         If an argument breaks its rule.
+    NotApplicable
+        If no event happened and none is expected.
 
     References
     ----------
@@ -147,8 +151,9 @@ def _own_times(survival: object, event: object, bins: int) -> tuple[Floats, Flag
     """Check predicted probabilities at the rows' own times, events, and a number of bins."""
     s = check_chances(survival, "survival", "pass that of each row at its own time")
     happened, count = check_events(event, s.size) > 0, checks.check_count(bins, minimum=2)
-    if not happened.any():
-        raise invalid("event must hold an event", f"{s.size} zeros", "pass rows with events")
+    if s.min() == 1.0 and not happened.any():
+        reason = "survival is 1 in all rows and no event happened, so that nothing can be tested"
+        raise NotApplicable(reason, "pass rows that were followed longer")
     return s, happened, count
 
 

@@ -209,12 +209,8 @@ class SurvivalPredictions(Predictions):
         checks.suspicions.suspect_index(risk=risk, time=time, event=event, **rows)
         p = check_chances(risk, "risk", "pass the risk by one horizon")
         n, end = p.size, checks.check_positive(horizon, "horizon")
-        times, codes = _check_times(time, n), check_events(event, n)
         kind = checks.check_integer(cause, "cause")
-        if not (codes == kind).any():
-            named = ", ".join(map(str, np.unique(codes)))
-            remedy = "pass rows with events, or name another cause"
-            raise invalid(f"event must hold the cause {kind}", f"only {named}", remedy)
+        times, codes = _check_times(time, n), check_events(event, n, kind)
         mass = np.ones(n)
         if sample_weight is not None:
             mass = checks.check_weights(sample_weight, n)
@@ -332,7 +328,7 @@ def check_chances(values: object, name: str, remedy: str) -> Floats:
     return checks.check_event_probs(array, name=name, has_logits=False)
 
 
-def check_events(event: object, n: int) -> Codes:
+def check_events(event: object, n: int, cause: int = 1) -> Codes:
     """Check what happened: booleans, or whole numbers from 0."""
     values: AnyArray = checks.check_column(event, n, "event")
     if values.dtype.kind == "O":
@@ -346,6 +342,9 @@ def check_events(event: object, n: int) -> Codes:
         raise invalid(rule, f"{shown(values.tolist()[row])} at row {row}", "code it so")
     if np.array_equal(np.unique(values), [1, 2]):
         checks.suspect("event has no 0: no row is censored; if 1 stands for that, pass event - 1")
+    elif not (values == cause).any():
+        named = ", ".join(f"{code:g}" for code in np.unique(values))
+        checks.suspect(f"no row has the event, whose code is {cause}: event holds only {named}")
     return values.astype(np.int64)
 
 

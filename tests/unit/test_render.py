@@ -70,6 +70,8 @@ def test_table_shows_what_differs_as_columns(make_table):
     assert "data:  n = 11, m = 10, lens: strong\n" in text
     text = str(make_table({"group": "A"}, {"group": "A", "lens": "confidence"}))
     assert "data:  GaussianNB() (n = 899, m = 10), group: A\n" in text
+    text = str(make_table({"group": ""}, {"group": " "}))
+    assert {"''", "'"} < {line.partition(" ")[0] for line in text.splitlines()}  # not nothing
     rows = ({}, {"estimate_name": "ECE", "statistic_name": "z", "method": "Another test"})
     text = str(make_table(*rows))
     assert "estimate  statistic  p-value" in text

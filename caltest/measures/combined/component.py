@@ -155,7 +155,7 @@ class Component:
             title=self.title,
             lens=self.lens,
             finding=found.text,
-            estimate=found.estimate,
+            estimate=float(joint.cleared(found.estimate, 1.0)),
             estimate_name=found.estimate_name,
             values=values,
             two_sided=self.two_sided,
@@ -166,8 +166,8 @@ class Component:
 
 
 def observed_sums(source: Source, sums: Sums) -> Floats:
-    """Return the sums of the observed labels."""
-    return np.asarray(sums.of(source.observed)[0])
+    """Return the sums of the observed labels, without rounding errors."""
+    return joint.cleared(sums.of(source.observed)[0], 1.0)
 
 
 def over(sd: Floats | float) -> Function:

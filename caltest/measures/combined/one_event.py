@@ -14,6 +14,7 @@ from caltest.measures.combined.loops import bin_sums, median_distance
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import residual_sums
 from caltest.numerics.ends import range_words
+from caltest.numerics.joint import cleared
 from caltest.numerics.logistic import clipped_log_odds
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
@@ -262,9 +263,9 @@ class OneEvent:
     def level_finding(self) -> component.Finding:
         """Describe the mean probability and the share of events."""
         mean, rate = self.rates
-        word = "too high" if mean > rate else "too low"
-        seen = f"{percent(mean)} on average, {percent(rate)} observed"
-        text = f"{self.name} {seen}: {points(mean - rate)} {word}"
+        text = f"{self.name} {percent(mean)} on average, {percent(rate)} observed"
+        if excess := float(cleared(mean - rate, 1.0)):
+            text += f": {points(excess)} too {'high' if excess > 0 else 'low'}"
         return component.Finding(text, rate - mean, "event rate - mean prediction")
 
     def gap_finding(self, first: int, stop: int) -> component.Finding:

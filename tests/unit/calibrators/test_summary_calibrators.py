@@ -34,10 +34,12 @@ def test_summary_of_one_observation_has_all_lines(kind):
 
 def test_summary_of_the_calibration_set_says_that_it_flatters():
     """A p-value on the data of the fit is not one of a test; the print says so."""
-    calibrator = Identity().fit([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]], [1, 0, 1])
-    text = " ".join(str(calibrator.summary(n_resamples=19, rng=0)).split())
-    assert "too small on the rows of the fit, which give no p-value" in text
-    assert "before, " not in text.partition("p-value:")[2].partition("note:")[0]
+    for kind in (TemperatureScaling, Identity):  # which no label has shaped
+        calibrator = kind().fit([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]], [1, 0, 1])
+        text = " ".join(str(calibrator.summary(n_resamples=19, rng=0)).split())
+        learns = kind is TemperatureScaling
+        assert ("too small on the rows of the fit, which give no p-value" in text) == learns
+        assert ("before, " in text.partition("p-value:")[2].partition("note:")[0]) != learns
 
 
 def test_summary_suspects_what_is_given_and_not_what_the_map_makes_of_it():

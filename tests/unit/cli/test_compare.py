@@ -126,10 +126,16 @@ def test_commands_that_fit_maps_print_the_same_pvalue(caltest, tmp_path):
         (("--probs", "good_", "--calibrators", "plat"), "did you mean 'platt'"),
         (("--probs", "good_", "--cv", "1"), "--cv must be an integer of at least 2"),
         (("--probs", "good_", "--reference", "a"), "--reference has no effect without --models"),
-        (("--models", "good_"), "--models must name at least two; got good_"),
+        (("--models", "good_"), "--models must name two models or more; got good_ alone"),
+        (("--models", ""), "--models must name two models or more; got none"),
+        (
+            ("--models", "good_,sharp_", "--sep", ";;"),
+            "--sep must be one ASCII character; got ';;'",
+        ),
         (("--models", "good_,good_"), "--models must name each model once"),
         (("--models", "good_,sharp_", "--cv", "3"), "--cv has no effect with --models"),
-        (("--models", "good_,bad_"), "'bad_'"),
+        (("--models", "good_,bad_"), "--models bad_ must be a column or the prefix of columns"),
+        (("--models", "good_,y"), "--models y must not be the label column"),
         (("--models", "good_,sharp_", "--reference", "bad"), "--reference must be one of"),
     ],
 )

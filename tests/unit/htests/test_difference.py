@@ -95,3 +95,13 @@ def test_difference_survives_json_and_is_of_groups_only():
     assert frame["observed"][0] == pytest.approx(rows[1][east].mean())
     assert (frame["low"] < frame["gap"]).all()
     assert (frame["gap"] < frame["high"]).all()
+
+
+def test_group_with_predictions_of_its_own_is_compared_with_none():
+    """A difference of 90 points was not ruled out in it, and one of 0.000000 where all are so."""
+    p = np.r_[np.resize([0.2, 0.4, 0.6], 200), np.full(50, 0.9)]
+    y = np.random.default_rng(1).random(250) < p
+    group = np.repeat(["a", "b", "c"], [100, 100, 50])
+    assert _test(p, y.astype(int), group).difference.size.name in {"a", "b"}
+    alone = _test(np.repeat([0.2, 0.4, 0.6], 50), y[:150].astype(int), np.repeat([1, 2, 3], 50))
+    assert alone.difference is None

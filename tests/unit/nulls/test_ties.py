@@ -64,3 +64,20 @@ def test_exchanged_labels_of_equal_predictions_are_ties(key, case):
             values = bound.comparable(bound.values(np.ascontiguousarray(rows)))
             with case(support, seed):
                 assert np.ptp(values) <= tie_tolerance(values.max(), bound.scale)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("more", [{}, {"cluster": np.arange(30) // 3}, {"by": np.arange(30) // 10}])
+def test_what_is_0_but_for_rounding_is_0(key, more):
+    """Labels that are as often right as predicted: ECE = 1.85e-17 was shown."""
+    p, y = np.repeat([0.1, 0.3, 0.7], 10), np.tile(np.arange(10), 3) < np.repeat([1, 3, 7], 10)
+    about = {"test": key, "n_resamples": 99, "rng": 1} | OPTIONS.get(key, {}) | more
+    try:
+        found = ct.test_calibration(p, y.astype(int), **about)
+    except ct.NotApplicable:
+        return
+    for one in (*found.tests, *(part for row in found.tests for part in row.components or ())):
+        sizes = np.abs([one.statistic, one.estimate])
+        assert "e-" not in str(one.parameters.get("finding"))
+        assert ((sizes == 0) | (sizes > 1e-9)).all()

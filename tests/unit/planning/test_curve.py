@@ -192,10 +192,10 @@ def test_faulty_argument_is_refused(options, message):
     ("options", "message"),
     [
         ({"test": "kce", "null": "asymptotic"}, "null 'asymptotic' has no meaning"),
-        ({"test": ["skce", "ks"]}, "ks is not defined for any data set of n = 40: .* 3 classes"),
+        ({"test": ["skce", "ks"]}, "no data set of n = 40 can be tested by ks: .* 3 classes"),
         (
             {"test": "brier", "tolerance": 0.1},
-            "brier is not defined .* has no test with a tolerance",
+            "^Brier score has no test with a tolerance; use test='skce', .* or 'ks'$",
         ),
     ],
 )

@@ -1,9 +1,12 @@
 """What is true in a planned study, against formulas written out."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import beta, dirichlet, norm, uniform
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -53,6 +56,11 @@ def test_truth_may_be_a_function_or_a_calibrator():
     np.testing.assert_array_equal(
         truth_of_classes(3, truth=fitted).of(P3), fitted.predict_proba(P3)
     )
+    of_frame = clone(fitted).fit(pl.DataFrame(np.tile(P3, (2, 1)), schema=list("abc")), labels)
+    with warnings.catch_warnings(action="error"):  # columns have the names of the fit
+        assert truth_of_classes(3, truth=of_frame).of(P3).shape == P3.shape
+    with pytest.raises(InvalidInput, match="truth must take the probabilities of all 2 classes"):
+        truth_of_classes(2, truth=fitted)
     q = truth_of_classes(3, truth=lambda p: p[:, ::-1]).of(P3)
     np.testing.assert_array_equal(q, P3[:, ::-1])
 

@@ -9,7 +9,7 @@ import pytest
 
 import caltest as ct
 from caltest import survival
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 from caltest.survival import estimates, predictions
 
 HORIZON = 1.0
@@ -358,10 +358,7 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"event": [None, 1, 0]}, "event must be 0 .*None at row 0"),
         ({"time": np.array([1, 3, 2], "m8[ns]")}, r"time must be numbers; got dtype timedelta64"),
         ({"event": [-1, 1, 0]}, "event must be 0 .*-1 at row 0"),
-        ({"event": [0, 0, 0]}, "event must hold the cause 1; got only 0"),
-        ({"cause": 2}, "event must hold the cause 2; got only 0, 1"),
         ({"horizon": 9.0}, "horizon must be at most the last time that was observed, 3; got 9"),
-        ({"time": [8.0, 3.0, 2.0], "horizon": 7.0, "event": [0, 1, 1], "cause": 3}, "cause 3"),
         ({"horizon": 0}, "horizon must be a positive number"),
         ({"time": [9.0, 3.0, 2.0], "horizon": 9.5, "event": [0, 1, 0]}, "horizon must be at most"),
     ],
@@ -371,6 +368,33 @@ def test_bad_rows_are_named(change, match):
     given = GOOD | change
     with pytest.raises(InvalidInput, match=match):
         ct.SurvivalPredictions(given.pop("risk"), given.pop("time"), given.pop("event"), **given)
+
+
+def test_rows_without_any_event_are_tested():
+    """All censored, after the horizon or before: fewer events than predicted, which is told."""
+    rng = np.random.default_rng(1)
+    time, none = rng.uniform(1.0, 9.0, 200), np.zeros(200)
+    with pytest.warns(
+        SuspectInputWarning, match="no row has the event, whose code is 1: .* only 0"
+    ):
+        given = ct.SurvivalPredictions(rng.uniform(0.05, 0.2, 200), time, none, horizon=5)
+    assert ct.test_calibration(given, n_resamples=199, rng=1).pvalue < 0.05
+    for test in (survival.a_calibration, survival.d_calibration):
+        with pytest.warns(SuspectInputWarning, match="no row has the event"):
+            assert test(np.full(200, 0.9), none).pvalue < 0.05
+    with (
+        pytest.warns(SuspectInputWarning),
+        pytest.raises(NotApplicable, match="survival is 1 in all rows and no event happened"),
+    ):
+        survival.a_calibration(np.ones(200), none)
+
+
+def test_result_without_predictions_names_what_has_them():
+    """A test of curves keeps numbers only: to run test_calibration again is no advice."""
+    found = survival.d_calibration([0.2, 0.4, 0.9], [1, 0, 1])
+    for question in (found.confidence_interval, found.witness, found.plot):
+        with pytest.raises(NotApplicable, match="'d-calibration' holds numbers only; ask a result"):
+            question()
 
 
 def test_messages_name_what_the_caller_passed():
