@@ -26,7 +26,6 @@ from caltest.nulls.base import Draws
 from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.exact import LEVEL, adaptive_null
 from caltest.nulls.tolerance import at_least_exact, tolerance_test
-from caltest.numerics.joint import cleared
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
 from caltest.results.htest import Counted, Evidence
@@ -290,7 +289,7 @@ def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
             test=part.key,
             method=f"Component of the {whole.test} test: {part.title}",
             statistic_name=part.title,
-            statistic=float(cleared(part.values[0], 1.0)),
+            statistic=float(part.values[0]),
             pvalue=part.pvalue,
             estimate_name=part.estimate_name,
             estimate=part.estimate,

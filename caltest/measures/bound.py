@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from caltest.measures.outcome import Part
-from caltest.numerics.joint import cleared
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
@@ -59,12 +58,6 @@ class Bound(ABC):
     def estimate(self, value: float) -> float:
         """Return the calibration error that an observed value stands for; often the same."""
         return value
-
-    def cleared(self, value: float) -> tuple[float, float]:
-        """Return a value, 0 where it differs from it by rounding errors alone, and its estimate."""
-        value = float(cleared(value, self.scale))
-        estimate = self.estimate(value)
-        return value, estimate if value else float(cleared(estimate, 1.0))
 
 
 class BoundMeasure(Bound):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from caltest.numerics.joint import TIES, cleared
+from caltest.numerics.joint import cleared
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats, SmallInts
@@ -58,6 +58,10 @@ class Part:
     adjusted: float
     in_words: bool = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "estimate", float(cleared(self.estimate, 1.0)))
+        object.__setattr__(self, "values", cleared(self.values, 1.0))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -95,6 +99,8 @@ class Outcome:
         The observed statistic and the resampled ones, for tests of several rows together.
     parts : tuple of Part
         The statistics that it combines, the most extreme first.
+    scale : float
+        What rounding errors of the statistic are relative to: what differs from 0 by them is 0.
     """
 
     statistic_name: str
@@ -112,9 +118,17 @@ class Outcome:
     stopping: str | None = None
     replicates: Replicates | None = None
     parts: tuple[Part, ...] = ()
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pvalue", positive(self.pvalue))
+        statistic = float(cleared(self.statistic, self.scale))
+        known: dict[str, Any] = {"pvalue": positive(self.pvalue), "statistic": statistic}
+        if statistic == 0.0:
+            known["estimate"] = float(cleared(self.estimate, 1.0))
+        if self.distribution is not None:
+            known["distribution"] = cleared(self.distribution, self.scale)
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
 
 
 def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
@@ -126,12 +140,7 @@ def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]
 def outcome_of(
     name: str, value: float, pvalue: float, null_text: str, estimate: float, **described: Any
 ) -> Outcome:
-    """Return an outcome of a standardized value; by default large ones speak against calibration.
-
-    A value that differs from 0 by no more than rounding errors is 0, and so is its estimate then.
-    """
-    if abs(value) <= TIES:
-        value, estimate = 0.0, float(cleared(estimate, 1.0))
+    """Return an outcome; by default large values speak against calibration."""
     return Outcome(
         statistic_name=name,
         statistic=value,

@@ -16,7 +16,7 @@ from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import fitted
 from caltest.measures.of_units import RowStatistic
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
@@ -67,17 +67,9 @@ class SplitMeasure(Measure):
         log_evalue = self.log_evalue(predictions, bound.observed)
         evalue = evalue_of(log_evalue)
         pvalue, text = math.exp(-max(log_evalue, 0.0)), "Markov's inequality, min(1, 1 / e)"
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=evalue,
-            pvalue=pvalue,
-            estimate=evalue,
-            alternative="greater",
-            null_text=text,
-            parameters=bound.parameters,
-            degenerate=bound.degenerate,
-            is_bound=True,
-        )
+        about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
+        about |= {"is_bound": True, "scale": 0.0}
+        return outcome_of(self.symbol, evalue, pvalue, text, evalue, **about)
 
     def bind(self, predictions: Predictions) -> RowStatistic:
         title, probs = f"the {self.title}", predictions.probs

@@ -13,7 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import Bound, BoundMeasure
 from caltest.measures.outcome import Outcome, positive
-from caltest.numerics.joint import cleared, tail_scores, tie_tolerance
+from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
@@ -255,11 +255,11 @@ class Replicates:
 
 def described(measure: Measure, bound: Bound, value: float) -> dict[str, Any]:
     """Return what an outcome says of a measure with that value, besides its distribution."""
-    value, estimate = bound.cleared(value)
     return {
         "statistic_name": measure.symbol,
         "statistic": value,
-        "estimate": estimate,
+        "estimate": bound.estimate(value),
+        "scale": bound.scale,
         "alternative": measure.alternative,
         **bound.described(),
     }
@@ -270,7 +270,7 @@ def resampled_outcome(measure: Measure, bound: Bound, values: Floats, **more: An
     replicates = Replicates(bound.comparable(values), bound.scale, measure.alternative)
     return Outcome(
         pvalue=replicates.pvalue,
-        distribution=cleared(values[1:], bound.scale),
+        distribution=values[1:],
         replicates=replicates,
         **described(measure, bound, float(values[0])) | more,
     )

@@ -17,7 +17,7 @@ from caltest.measures.outcome import Outcome, Part
 from caltest.measures.residual_sums import AT_A_TIME, ResidualStatistic
 from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
-from caltest.numerics.joint import cleared, log_mean_exp, most_extreme_first, tail_scores
+from caltest.numerics.joint import log_mean_exp, most_extreme_first, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Deviations, Rows
@@ -186,12 +186,13 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     pvalue = replicates.pvalue
     if not combined and first.quadratic:
         pvalue = max(pvalue, resampling_pvalue(float(values[1, 0]), values[1, 1:]))
-    observed = float(cleared(replicates.values[0], replicates.scale))
+    observed = float(replicates.values[0])
     outcome = Outcome(
         statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
         statistic=observed,
         pvalue=pvalue,
-        estimate=observed if combined else bound.cleared(bound.value())[1],
+        estimate=observed if combined else bound.estimate(bound.value()),
+        scale=replicates.scale,
         alternative=replicates.alternative,
         null_text=f"{way} signs of the residuals of {clusters.words()}",
         parameters={**bound.parameters, **dependence_parameters(predictions)},

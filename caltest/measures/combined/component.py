@@ -155,7 +155,7 @@ class Component:
             title=self.title,
             lens=self.lens,
             finding=found.text,
-            estimate=float(joint.cleared(found.estimate, 1.0)),
+            estimate=found.estimate,
             estimate_name=found.estimate_name,
             values=values,
             two_sided=self.two_sided,

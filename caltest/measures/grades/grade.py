@@ -16,7 +16,6 @@ from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
-from caltest.numerics.joint import cleared
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
@@ -325,8 +324,7 @@ class Normal(GradeMeasure):
         fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
         note = FEW_EXPECTED_NOTE.format(count=fewest, kind=kind)
         sparse = (note,) if fewest < FEWEST_EXPECTED else ()
-        z = float(cleared(normal_score(d, n, pd), math.sqrt(n)))
-        described = {"statistic_name": "z", "statistic": z}
+        described = {"statistic_name": "z", "statistic": normal_score(d, n, pd)}
         return self.outcome(d, n, pd, self.tails(d, n, pd), notes=(*notes, *sparse), **described)
 
     def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
