@@ -12,8 +12,11 @@ import numpy as np
 from caltest import measures
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Classwise
-from caltest.measures.gap import LEVEL, share_limits
-from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
+from caltest.measures.gap import LEVEL, event_rows, gap_of, share_limits
+from caltest.measures.recalibration.expected_observed_ratio import (
+    ratio_of_clusters,
+    ratio_of_counts,
+)
 from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
@@ -52,9 +55,15 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         With its interval, where there is one.
     """
     gap = source.gap()
+    known = source.predictions
+    depend = known if known is not None and known.has_dependence else None
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
         low, high = map(float, share_limits(gap.observed, source.effective))
+        if depend:  # the gap from one prediction for all rows
+            rows = event_rows(depend)
+            one = gap_of(rows._replace(probs=np.full(rows.probs.size, gap.observed)), "", "")
+            low, high = gap.observed + one.low, gap.observed + one.high
         yield Estimated("mean confidence", gap.predicted, unit="share")
         yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
@@ -67,6 +76,7 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         expected, observed = float((event.mass * event.values).sum()), event.counts[1]
         if observed and expected > 0:
             found = ratio_of_counts(expected, observed, source.n, LEVEL)
+            found = found if depend is None else ratio_of_clusters(depend, LEVEL)
             note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"
             name = "expected / observed (E/O)"
             yield Estimated(name, found.ratio, 1.0, found.low, found.high, note=note)
