@@ -16,7 +16,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import MeanScore, Measure, event_table, event_terms
 from caltest.measures.fits import by_member
-from caltest.measures.gap import event_rows, gap_of, share_limits
+from caltest.measures.gap import Gap, event_rows, gap_of, share_limits
 from caltest.measures.outcome import Ends, Outcome, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import residual_sums
@@ -351,11 +351,14 @@ def ratio_of_clusters(predictions: Predictions, level: float) -> ExpectedObserve
     """Return the ratio of events of rows that depend, with its interval by that of the gap."""
     gap, n = gap_of(event_rows(predictions), "event", "all rows").at(level), predictions.n
     found = ratio_of_counts(n * gap.predicted, round(n * gap.observed), n, level)
-    high, low = (
-        gap.predicted / (gap.predicted + one) if gap.predicted + one > 0 else math.inf
-        for one in (gap.low, gap.high)
-    )
+    low, high = ratio_limits(gap)
     return replace(found, low=low, high=high)
+
+
+def ratio_limits(gap: Gap) -> tuple[float, float]:
+    """Return the limits of the ratio of a mean prediction to the share that was observed."""
+    low, high = (max(gap.predicted + end, 0.0) for end in (gap.low, gap.high))
+    return gap.predicted / high, gap.predicted / low if low > 0 else math.inf
 
 
 def ratio_of_counts(

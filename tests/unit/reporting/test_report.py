@@ -356,7 +356,10 @@ def test_report_takes_weights_beside_arrays_and_columns(make, risks):
     (probs, labels), weight = risks, np.linspace(1.0, 3.0, 400)
     expected = make(ct.Predictions(probs, labels, sample_weight=weight)).verdict().pvalue
     table = pl.DataFrame({"p": probs, "y": labels, "w": weight})
-    assert make(probs, labels, sample_weight=weight).verdict().pvalue == expected
+    page = make(probs, labels, sample_weight=weight)
+    assert page.verdict().pvalue == expected
+    ratio = {one.name: one for one in page.content.estimates}["expected / observed (E/O)"]
+    assert ratio.value == pytest.approx(weight @ probs / (weight @ labels))
     assert make(table, label="y", sample_weight="w").verdict().pvalue == expected
 
 
