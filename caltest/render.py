@@ -312,10 +312,14 @@ def _pairs(sheet: Sheet) -> Pairs:
     return (*sheet.facts, *sheet.numbers, *sheet.closing)
 
 
+def unbroken(line: str) -> str:
+    """Return a line with blanks at which it does not end, such as that of "12 %"."""
+    return _TOGETHER.sub("\xa0", printable(line))
+
+
 def _wrapped(line: str, indent: int = 4) -> list[str]:
     whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    text = _TOGETHER.sub("\xa0", printable(line))
-    lines = textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, **whole)
+    lines = textwrap.wrap(unbroken(line), WIDTH, subsequent_indent=" " * indent, **whole)
     return [one.replace("\xa0", " ") for one in lines]
 
 

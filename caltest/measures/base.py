@@ -319,7 +319,10 @@ class Measure(ABC):
         if self.takes("clusters"):
             own = self.statistic(self.rows(predictions))
             return [ResidualStatistic(partial(flipped_statistic, own))]
-        raise declines(self, "residual_statistics")
+        lacks = declines(self, "residual_statistics")
+        if predictions.censoring is not None:  # rows depend by their weights alone
+            raise NotApplicable(f"{self.description} takes no censored rows", lacks.remedy)
+        raise lacks
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the labels show of each statistic that the measure combines, in order."""

@@ -154,7 +154,7 @@ class UnitsEvent:
     happened : (k,) array
         The part of that with the event.
     counts : (int, int)
-        Rows without and with the event.
+        Rows without and with the event, of those of which it is known.
     rate, mean : float
         The observed frequency, and the mean prediction.
     bins, smooth, parts : callable
@@ -191,6 +191,9 @@ class RowsEvent(UnitsEvent):
         events, (no_event, event) = np.count_nonzero(predictions.labels == 1), predictions.classes
         names = str(no_event), str(event)
         super().__init__(RowUnits(predictions).counted(), predictions.n, int(events), names)
+        if predictions.censoring is not None:  # of the others it is not known what happened
+            known = predictions.labels[predictions.weights > 0]
+            self.counts = int(np.sum(known == 0)), int(np.sum(known == 1))
         self.bins = partial(bins_of_rows, predictions)
         self.smooth = partial(curve_of_rows, predictions)
         self.parts = partial(parts_of_rows, predictions)

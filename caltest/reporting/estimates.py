@@ -12,8 +12,8 @@ import numpy as np
 from caltest import measures
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Classwise
-from caltest.measures.gap import LEVEL, share_limits
-from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
+from caltest.measures.gap import LEVEL, event_rows, gap_of, share_limits
+from caltest.measures.recalibration.expected_observed_ratio import ratio_limits, ratio_of_counts
 from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
@@ -52,9 +52,15 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         With its interval, where there is one.
     """
     gap = source.gap()
+    known = source.predictions
+    depend = known if known is not None and known.has_dependence else None
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
         low, high = map(float, share_limits(gap.observed, source.effective))
+        if depend:  # the gap from one prediction for all rows
+            rows = event_rows(depend)
+            one = gap_of(rows._replace(probs=np.full(rows.probs.size, gap.observed)), "", "")
+            low, high = gap.observed + one.low, gap.observed + one.high
         yield Estimated("mean confidence", gap.predicted, unit="share")
         yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
@@ -62,14 +68,17 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         digits = digits_of_gap(gap)
         note = f"{100 * gap.observed:.{digits}f} % against {100 * gap.predicted:.{digits}f} %"
     yield Estimated(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
-    if source.m == 2 and source.weight is None:
-        event = source.event
-        expected, observed = float((event.mass * event.values).sum()), event.counts[1]
-        if observed and expected > 0:
-            found = ratio_of_counts(expected, observed, source.n, LEVEL)
+    if source.m == 2 and gap.observed > 0 and gap.predicted > 0:
+        ratio, limits = gap.predicted / gap.observed, ratio_limits(gap)
+        note = "of sums of weights"
+        if source.weight is None:
+            event = source.event
+            expected, observed = float((event.mass * event.values).sum()), event.counts[1]
             note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"
-            name = "expected / observed (E/O)"
-            yield Estimated(name, found.ratio, 1.0, found.low, found.high, note=note)
+            if depend is None:
+                found = ratio_of_counts(expected, observed, source.n, LEVEL)
+                ratio, limits = found.ratio, (found.low, found.high)
+        yield Estimated("expected / observed (E/O)", ratio, 1.0, *limits, note=note)
     if source.m > 2 and source.predictions is not None:
         if temperature := temperature_interval(source.predictions):
             value, low, high = temperature

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from caltest import __version__
 from caltest.errors import NotApplicable
 from caltest.plots.base import tips_of
-from caltest.render import digits_of, escape_markdown, markdown_table, printable
+from caltest.render import digits_of, escape_markdown, markdown_table, printable, unbroken
 from caltest.reporting.content import Content, Section
 from caltest.reporting.methods import plain_formula
 from caltest.reporting.reading import points, span
@@ -106,6 +106,7 @@ def _template(name: str) -> Template:
         loader=PackageLoader("caltest.reporting"), autoescape=True, keep_trailing_newline=True
     )
     made.filters |= {"printable": lambda value: printable(str(value)), "markdown": escape_markdown}
+    made.filters["unbroken"] = unbroken
     made.globals |= {"reach_of": reach_of, "points": points, "span": span, "plain": plain_formula}
     made.globals["digits_of"] = digits_of
     return made.get_template(name, globals={"markdown_table": markdown_table})

@@ -499,7 +499,10 @@ def test_blocks(answer: Conclusion) -> Iterator[Block]:
         rows.append((row.test, row.lens, *pvalues, estimate))
         if row.components is not None and value <= bound:  # the one that is farthest out
             first = row.components.rows[0]
-            findings.append((row.lens, f"{first.parameters['finding']} ({first.test})"))
+            found = str(first.parameters["finding"])
+            if found.startswith(f"{first.estimate_name} = "):  # a number alone
+                found = f"{first.method.partition(': ')[2]}: {found}"
+            findings.append((row.lens, f"{found} ({first.test})"))
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")

@@ -219,10 +219,16 @@ def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     if not m or (not named and report.answer.tests[0].pvalue > bound):
         return
     if not named:
-        yield content.paragraph(
+        text = (
             "No class and no range of probability stands out by itself from what chance gives: "
             "what the tests see is spread over many of them."
         )
+        if any(place.is_clear for place in report.answer.verdict.places):
+            text = (
+                "The worst place is named in the answer. Of classes, and of ranges that end at "
+                "round numbers, none stands out by itself from what chance gives."
+            )
+        yield content.paragraph(text)
         return
     kinds = {
         "class": "Classes",

@@ -297,7 +297,10 @@ def check_one_dimension(predictions: Predictions, measure: str) -> None:
 def check_unweighted(data: Rows | Units, measure: str, remedy: str) -> None:
     """Raise NotApplicable where there are sample weights that a measure has no formula for."""
     if data.is_weighted:
-        raise NotApplicable(f"{measure} takes no sample weights", remedy)
+        rows = data.predictions if isinstance(data, RowUnits) else data
+        is_censored = getattr(rows, "censoring", None) is not None  # the weights are not the user's
+        what = "censored rows" if is_censored else "sample weights"
+        raise NotApplicable(f"{measure} takes no {what}", remedy)
 
 
 def sorted_columns(predictions: Predictions) -> tuple[Floats, Events, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Unpack, cast
 
@@ -16,7 +16,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated, Seen
 from caltest.measures.base import MeanScore, Measure, event_table, event_terms
 from caltest.measures.fits import by_member
-from caltest.measures.gap import share_limits
+from caltest.measures.gap import Gap, event_rows, gap_of, share_limits
 from caltest.measures.outcome import Ends, Outcome, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import residual_sums
@@ -38,6 +38,7 @@ __all__ = [
 METHODS = ("log", "poisson", "clopper-pearson")
 OF_SUMS = ("convolution", "saddlepoint")  # nulls
 OWN = {"event-count": "limits of the observed count"}
+WITH_CLUSTERS = "use method='clopper-pearson'"
 ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 
 
@@ -283,7 +284,8 @@ def expected_observed_interval(
       normal quantiles.
 
     A count of events of unequal probabilities has less variance than a binomial one, so that all
-    three are conservative for a calibrated model.
+    three are conservative for a calibrated model. Where rows depend, "clopper-pearson" has an
+    effective number of rows, by the jackknife over their clusters.
 
     Parameters
     ----------
@@ -310,7 +312,8 @@ def expected_observed_interval(
         If an argument breaks its rule.
     NotApplicable
         If there are more than two classes under the lens, no event is expected, there are sample
-        weights, or no event was observed and method is "log".
+        weights, no event was observed and method is "log", or rows depend and it is not
+        "clopper-pearson".
 
     References
     ----------
@@ -336,8 +339,26 @@ def _interval(predictions: Predictions, level: float, method: str) -> ExpectedOb
     title = "the interval of E/O"
     check_one_dimension(predictions, title)
     check_unweighted(predictions, title, "use the ratio alone")
+    if predictions.has_dependence:
+        if method != METHODS[-1]:
+            raise NotApplicable(f"the method {method!r} takes rows as independent", WITH_CLUSTERS)
+        return ratio_of_clusters(predictions, level)
     expected, observed = float(predictions.probs[:, 1].sum()), int(predictions.labels.sum())
     return ratio_of_counts(expected, observed, predictions.n, level, method)
+
+
+def ratio_of_clusters(predictions: Predictions, level: float) -> ExpectedObserved:
+    """Return the ratio of events of rows that depend, with its interval by that of the gap."""
+    gap, n = gap_of(event_rows(predictions), "event", "all rows").at(level), predictions.n
+    found = ratio_of_counts(n * gap.predicted, round(n * gap.observed), n, level)
+    low, high = ratio_limits(gap)
+    return replace(found, low=low, high=high)
+
+
+def ratio_limits(gap: Gap) -> tuple[float, float]:
+    """Return the limits of the ratio of a mean prediction to the share that was observed."""
+    low, high = (max(gap.predicted + end, 0.0) for end in (gap.low, gap.high))
+    return gap.predicted / high, gap.predicted / low if low > 0 else math.inf
 
 
 def ratio_of_counts(

@@ -43,6 +43,13 @@ def test_report_of_forecasts_has_what_belongs_to_them(page):
     assert page.to_html().count("<svg") > 4
 
 
+def test_number_of_the_component_that_is_farthest_out_has_its_title(make):
+    """A chi^2 alone says nothing."""
+    y = np.repeat([-1.0, 1.0], 50) + 0.2 * np.random.default_rng(1).normal(size=100)
+    page = make(ct.Forecasts(y, mean=0.0, scale=1.0), test="combined")
+    assert "cosines of the uniform numbers: chi^2 = " in page.to_markdown()
+
+
 def test_coverage_and_scores_are_those_of_the_rows(page, forecasts):
     """Shares are counted by NumPy; the score is that of the measure, beyond what is expected."""
     z = (forecasts.outcomes - forecasts.mean) / forecasts.scale

@@ -336,6 +336,10 @@ def test_report_tests_by_clusters(make, risks):
     assert page.content.answer.tests[0].pvalue == result.pvalue
     assert page.content.answer.tests[0].null == "cluster"
     assert "there are 20 clusters" in page.to_markdown()
+    found = {one.name: one for one in page.content.estimates}["expected / observed (E/O)"]
+    gap = result.size
+    assert found.low == pytest.approx(gap.predicted / (gap.predicted + gap.high))
+    assert found.high == pytest.approx(gap.predicted / (gap.predicted + gap.low))
     with pytest.raises(ct.InvalidInput, match="cluster has no effect with segments"):
         make(*risks, cluster=cluster, segments={"half": cluster < 10})
 
@@ -352,7 +356,10 @@ def test_report_takes_weights_beside_arrays_and_columns(make, risks):
     (probs, labels), weight = risks, np.linspace(1.0, 3.0, 400)
     expected = make(ct.Predictions(probs, labels, sample_weight=weight)).verdict().pvalue
     table = pl.DataFrame({"p": probs, "y": labels, "w": weight})
-    assert make(probs, labels, sample_weight=weight).verdict().pvalue == expected
+    page = make(probs, labels, sample_weight=weight)
+    assert page.verdict().pvalue == expected
+    ratio = {one.name: one for one in page.content.estimates}["expected / observed (E/O)"]
+    assert ratio.value == pytest.approx(weight @ probs / (weight @ labels))
     assert make(table, label="y", sample_weight="w").verdict().pvalue == expected
 
 
@@ -398,3 +405,17 @@ def test_report_of_equal_predictions_in_small_groups(m):
     with pytest.warns(ct.DegenerateDataWarning):
         page = ct.report(P, np.arange(6) % m, by=groups, n_resamples=19, rng=1)
     assert "0.5" in page.to_markdown()
+
+
+@pytest.mark.full
+def test_worst_place_of_the_answer_is_not_denied_where_round_ranges_show_nothing(make):
+    """Ranges that the labels choose may stand out where those of round numbers do not."""
+    rng = np.random.default_rng(11)
+    p = rng.beta(2, 5, 600)
+    y = (rng.random(600) < np.clip(1.25 * p, 0, 1)).astype(int)
+    page = make(p, y, test="combined", n_resamples=99)
+    assert any(one.is_clear for one in page.verdict().places)
+    text = page.to_html()
+    assert "The worst place is named in the answer. Of classes, and of ranges" in text
+    assert "spread over many" not in text
+    assert "29.7\xa0% predicted" in text  # no line ends between them

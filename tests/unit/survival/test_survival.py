@@ -428,6 +428,9 @@ def test_calls_that_redraw_labels_say_so():
     rows = simulated(100, 16, groups=np.repeat(["a", "b"], 50))
     with pytest.raises(NotApplicable, match="null 'exact' does not know which rows are censored"):
         ct.test_calibration(rows, null="exact")
+    for test in ("hosmer-lemeshow", "ici", "calibration-belt"):
+        with pytest.raises(NotApplicable, match="takes no censored rows; use"):
+            ct.test_calibration(rows, test=test)
     with pytest.raises(NotApplicable, match="segments redraw labels"):
         ct.test_calibration(rows, segments={"a": rows.groups == "a"})
     with pytest.raises(NotApplicable, match="simulate times"):
@@ -439,3 +442,14 @@ def test_calls_that_redraw_labels_say_so():
     )
     with pytest.raises(InvalidInput, match=r"in group 'a', 0\.5"):
         ct.test_calibration(short, by=True)
+
+
+def test_diagram_counts_the_rows_of_which_it_is_known_what_happened():
+    """A row that was lost is no row without the event."""
+    rows = simulated(100, 16)
+    event = int(rows.labels.sum())
+    none = rows.n - event - int(rows.is_lost.sum())
+    ax = ct.plots.reliability_diagram(rows)
+    texts = [text.get_text() for text in ax.figure.findobj(lambda one: hasattr(one, "get_text"))]
+    assert f"no event by 1: {none} rows" in texts
+    assert f"event by 1: {event} rows" in texts

@@ -67,6 +67,10 @@ def test_interval_that_has_no_meaning_is_refused():
         expected_observed_interval(Predictions([0.5], [1], sample_weight=[2.0]))
     with pytest.raises(InvalidInput, match="method must be one of"):
         expected_observed_interval(P, Y, method="exact")
+    dependent = Predictions(P, Y).with_clusters(np.arange(20) // 4)
+    with pytest.raises(NotApplicable, match="'log' takes rows as independent; use method='clopper"):
+        expected_observed_interval(dependent, method="log")
+    assert expected_observed_interval(dependent).high > expected_observed_interval(P, Y).high
 
 
 # ---- calibration in the large on the scale of probabilities -------------------------------------
