@@ -324,7 +324,7 @@ def formula_null(key: str, title: str, formula: str) -> Null:
 
 
 ASYMPTOTIC = formula_null("asymptotic", "limiting distribution for large n", "limit")
-CLOSED_FORM = formula_null("closed-form", "a formula that holds at every n", "closed_form")
+CLOSED_FORM = formula_null("closed-form", "a formula without a limit in n", "closed_form")
 DISTRIBUTION_FREE = formula_null(
     "distribution-free",
     "concentration inequality for the SKCE and its roots; valid at every n, very conservative",

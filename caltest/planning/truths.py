@@ -286,7 +286,8 @@ class PredictionDistribution:
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
         """Compute the size of the deviation, from all rows where rows are resampled."""
-        p = self.draw(rng, DRAWS) if self.pool is None else self.pool
+        draws = int(np.clip(DRAWS * 20 // self.m, DRAWS, 10 * DRAWS))
+        p = self.draw(rng, draws) if self.pool is None else self.pool
         q = truth.of(p)
         top = np.ones(len(p), dtype=np.intp) if self.m == 2 else p.argmax(axis=1)
         rows = np.arange(len(p))
@@ -299,7 +300,7 @@ class PredictionDistribution:
             excess=mean(np.maximum(rel_entr(q, p).sum(axis=1), 0.0)),
             predicted=mean(p[rows, top]),
             true=mean(q[rows, top]),
-            draws=DRAWS if self.pool is None else None,
+            draws=draws if self.pool is None else None,
         )
 
 

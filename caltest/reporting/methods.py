@@ -44,7 +44,7 @@ ASSUMPTIONS = {
         "rows are independent given their predictions; the relative error of a p-value is small. "
         "Where few rows make up the sum, its terms are convolved instead."
     ),
-    "closed-form": "A formula that holds at every n, under the assumptions of the test.",
+    "closed-form": "A formula without a limit in n, under the assumptions of the test.",
     "distribution-free": (
         "A concentration inequality. It assumes independent rows, holds at every number of rows, "
         "and is very conservative."

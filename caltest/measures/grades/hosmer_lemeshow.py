@@ -52,8 +52,8 @@ CONSERVATIVE = (
     "below df = {df}: the chi^2 limit is conservative; use null='exact'"
 )
 SPARSE = (
-    f"{{few}} of {{size}} expected counts are below {EXPECTED_FOR_LIMIT}, and {{fewer}} below "
-    f"{LEAST_FOR_LIMIT}: the chi^2 limit is unreliable; use null='exact' for data that the model "
+    f"{{few}} of {{size}} expected counts below {EXPECTED_FOR_LIMIT}, and {{fewer}} below "
+    f"{LEAST_FOR_LIMIT}, make the chi^2 limit unreliable; use null='exact' for data that the model "
     "was not fitted to, or fewer groups"
 )
 SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little

@@ -84,7 +84,8 @@ def test_effect_of_a_distribution_is_its_mean():
     """E|q - p| for noise is its share times E|1/2 - p|; for several classes, confidence counts."""
     p = beta(2, 5).expect(lambda x: abs(x - 0.5))
     effect = ct.power(beta(2, 5), noise=0.3, **QUICK).setting.effect
-    assert effect.error == pytest.approx(0.3 * p, rel=0.02)
+    assert effect.error == pytest.approx(0.3 * p, rel=0.005)
+    assert effect.predicted == pytest.approx(2 / 7, abs=0.001)
     effect = ct.power([[0.6, 0.3, 0.1]], noise=0.3, **QUICK).setting.effect
     assert (effect.predicted, effect.true) == pytest.approx((0.6, 0.7 * 0.6 + 0.1))
 
