@@ -405,10 +405,13 @@ def test_messages_name_what_the_caller_passed():
         with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got 5"):
             test([0.2, 0.4], [1, 0], level=5)
         assert "are expected in each bin" in str(test([0.2, 0.4], [1, 0]))
+        uniform = (np.arange(50) + 0.5) / 50  # 5 in each of ten bins are enough, and 4.9 are few
+        assert "are expected" not in str(test(uniform, np.ones(50)))
         with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
             test([0.2, 0.4], [1])
         with pytest.raises(InvalidInput, match="survival must have one dimension"):
             test([[0.2, 0.4]] * 2, [1, 0])
+    assert "4.9 are expected in each bin" in str(survival.d_calibration(uniform[1:], np.ones(49)))
     for estimate in (survival.cumulative_incidence, survival.calibration_slope):
         with pytest.raises(InvalidInput, match="survival must be a SurvivalPredictions"):
             estimate(ct.Predictions([0.2, 0.4], [1, 0]))
