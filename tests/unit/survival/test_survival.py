@@ -351,6 +351,11 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"time": [0.0, 3.0, 2.0]}, "time must be finite and above 0; got 0 at row 0"),
         ({"time": [1.0, 3.0, np.nan]}, "time must .*row 2"),
         ({"time": [1.0, np.inf, 2.0]}, "time must be finite and above 0; got inf at row 1"),
+        (
+            {"time": pd.Series([[1, 2]] * 3)},
+            r"time must have one entry per row; got shape \(3, 2\)",
+        ),
+        ({"event": pd.Series([[1, 0]] * 3)}, r"event must have one entry .* got shape \(3, 2\)"),
         ({"time": [1.0, 3.0]}, "time must have one entry per row"),
         ({"event": [1, 0]}, "event must have one entry per row"),
         ({"event": [1, 0.5, 0]}, "event must be 0 where a row is censored.*0.5 at row 1"),
