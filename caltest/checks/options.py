@@ -252,7 +252,7 @@ def check_not_family(is_family: bool, lens: object) -> None:  # noqa: FBT001
 
 def check_weights(weights: object, n: int, name: str = "sample_weight") -> Floats:
     """Check weights, one per row, finite, not negative and not all zero."""
-    values = arrays.as_numbers(arrays.check_column(weights, n, name), name).astype(np.float64)
+    values = arrays.check_column(arrays.as_numbers(weights, name), n, name).astype(np.float64)
     rule, remedy = f"{name} must be finite and not negative", "drop that row or give it weight 0"
     arrays.check_all((values >= 0) & (values < np.inf), values, rule, remedy)
     if not values.any():

@@ -17,9 +17,10 @@ from caltest.comparison.maps import AnyCalibrator, AnySet, FittedMap, fit_map, h
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
-from caltest.htests.run import MeasureOptions, as_list
+from caltest.htests.run import MeasureOptions, as_list, check_told_apart
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
+from caltest.measures.own import measure_of
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions, Rows
 from caltest.predictions.options import RowOptions
@@ -84,11 +85,12 @@ def make_calibration_tests(
     """Check what `test_calibration` takes; a family of lenses is refused."""
     parts = {name: options.pop(name, None) for name in ("by", "segments")}
     checks.check_unused("in a comparison, which is of all rows", **parts)
-    lenses = [resolve_lens(one) for one in as_list(lens, "lens")]
+    lenses = as_list(lens, "lens", resolve_lens)
     for one in lenses:
         checks.check_not_family(one.is_family, one)
     checks.check_correction(correction)
-    tests = None if test is None else tuple(as_list(test, "test"))  # None: the default
+    tests = None if test is None else tuple(as_list(test, "test", measure_of))  # None: the default
+    check_told_apart([one.key if isinstance(one, Measure) else one for one in tests or ()])
     return CalibrationTests(
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=checks.check_jobs(n_jobs),

@@ -370,7 +370,7 @@ def test_calibration(
     asked = Asked(
         given=given,
         measures=measures,
-        lenses=[resolve_lens(one) for one in as_list("strong" if lens is None else lens, "lens")],
+        lenses=as_list("strong" if lens is None else lens, "lens", resolve_lens),
         n_resamples=drawn,
         seed=seed,
         correction=correction,
@@ -410,10 +410,21 @@ def check_for_segments(lens: object, options: Mapping[str, object], **others: ob
         checks.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
 
-def as_list(value: Any, name: str) -> list[Any]:
-    """Return a list of several, of which one may stand for itself."""
+def as_list(value: Any, name: str, read: Callable[[Any], Any] | None = None) -> list[Any]:
+    """Return a list of several that differ, of which one may stand for itself, each as read."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
-    return checks.check_not_empty(values, name)
+    found = [read(one) if read else one for one in checks.check_not_empty(values, name)]
+    for k, one in enumerate(values):
+        if found[k] in found[:k]:
+            raise invalid(f"{name} must name each once", f"{shown(one)} twice", "drop the copy")
+    return found
+
+
+def check_told_apart(keys: Sequence[str]) -> None:
+    """Check that no test has the key of another, where results are told apart by it alone."""
+    if twice := [key for k, key in enumerate(keys) if key in keys[:k]]:
+        rule = "test must hold tests of different names here"
+        raise invalid(rule, f"{twice[0]!r} twice", "ask for each by itself")
 
 
 def resolve_tests(
@@ -423,7 +434,7 @@ def resolve_tests(
     asked = _beyond_default(options, null, tolerance) if test is None else ""
     note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
     default = INSTEAD if asked else DEFAULT
-    tests = [*map(measure_of, as_list(default if test is None else test, "test"))]
+    tests = as_list(default if test is None else test, "test", measure_of)
     keys = [t for t in tests if not isinstance(t, Measure)]
     named = {t: REGISTRY[checks.check_choice(t, REGISTRY, "test")] for t in keys}
     check_options(named, options)

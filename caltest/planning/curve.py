@@ -12,7 +12,7 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.htests.run import MeasureOptions, resolve_tests
+from caltest.htests.run import MeasureOptions, check_told_apart, resolve_tests
 from caltest.lenses import resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance, tolerance_of
@@ -195,6 +195,7 @@ def plan_study(
     checks.check_not_family(lens.is_family, lens)
     seed = checks.check_seed(rng)
     measures, note = resolve_tests(asked.get("test"), own, null=null, tolerance=bound)
+    check_told_apart([key for key, _ in measures])
     if null is not None:
         checks.check_choice(null, NULLS, "null")
     how = null if tolerance is None else "tolerance"

@@ -60,8 +60,9 @@ def place_among(
 ) -> str:
     """Name a row of a stack by its place in its part: of each its name, its rows, and places."""
     for name, rows, place in parts:
-        if row < (n := rows()) and place is not None:
-            return place(row) + f" of {name}" * (len(parts) > 1)
+        if row < (n := rows()):
+            own = f"row {row}" if place is None else place(row)
+            return own + f" of {name}" * (len(parts) > 1)
         row -= n
     return f"row {row}"
 

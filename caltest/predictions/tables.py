@@ -418,8 +418,11 @@ _READ_AS |= {"U": str, "b": lambda stem: TRUTH[stem.lower()]}
 def columns_named(table: ColumnTable, values: object) -> list[str]:
     """Return the columns that a list names, or nothing where it holds values."""
     names = list(values) if isinstance(values, (list, tuple)) else []
-    are_columns = all(isinstance(name, str) and name in table.names for name in names)
-    return names if are_columns and len(set(names)) == len(names) else []
+    if not all(isinstance(name, str) and name in table.names for name in names):
+        return []
+    if len(set(names)) < len(names) != table.column(names[0]).size:  # no value of each row
+        checks.check_once(names, "by")
+    return names if len(set(names)) == len(names) else []
 
 
 def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:

@@ -359,11 +359,11 @@ def report(
         return about.worded(about.profile_of(profile, m), stated)
 
     checks.check_choice("general" if profile is None else profile, about.PROFILES, "profile")
-    tests = None if test is None else [measure_of(one) for one in as_list(test, "test")]
+    tests = None if test is None else as_list(test, "test", measure_of)
     for one in tests or ():
         if not isinstance(one, Measure):
             checks.check_choice(one, TESTS, "test")
-    lenses = None if lens is None else [resolve_lens(one) for one in as_list(lens, "lens")]
+    lenses = None if lens is None else as_list(lens, "lens", resolve_lens)
     jobs, maps = checks.check_jobs(n_jobs), _calibrators(recalibrate)
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:

@@ -97,7 +97,7 @@ def read_columns(
     for one in by:
         check_choice(one, names, "by")
         check_not_label(one, label, "by")
-        if schema[one].is_nested():
+        if schema[one].is_nested() or schema[one] == nw.Object:
             got, remedy = f"{one!r}: {schema[one]}", "convert it to text, or take a part of it"
             raise invalid("a group must be a single value", got, remedy)
     check_once(by, "by")

@@ -311,7 +311,7 @@ class SurvivalPredictions(Predictions):
 
 def _check_times(time: object, n: int) -> Floats:
     """Check times, one per row of the risk, finite and above 0."""
-    values = checks.as_numbers(checks.check_column(time, n, "time"), "time").astype(np.float64)
+    values = checks.check_column(checks.as_numbers(time, "time"), n, "time").astype(np.float64)
     wrong = ~((values > 0) & (values < np.inf))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -332,7 +332,7 @@ def check_events(event: object, n: int, cause: int = 1) -> Codes:
     """Check what happened: booleans, or whole numbers from 0."""
     values: AnyArray = checks.check_column(event, n, "event")
     if values.dtype.kind == "O":
-        values = np.array(values.tolist())
+        values = checks.check_column(values.tolist(), n, "event")
     rule = "event must be 0 where a row is censored, 1 or True the event, 2, 3, ... other events"
     wrong = np.ones(n, np.bool_)
     if values.dtype.kind in "biuf":

@@ -139,6 +139,8 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     ("options", "message"),
     [
         ({"test": "skcee"}, "test must be one of .* did you mean 'skce'"),
+        ({"test": ["skce", "kce", "skce"]}, "test must name each once; got 'skce' twice; drop"),
+        ({"lens": ["confidence", Confidence()]}, r"lens must name each once; got Confidence\(\)"),
         ({"test": SKCE}, "test must be one of"),
         ({"lens": "strongg"}, "lens must be one of .* did you mean 'strong'"),
         ({"null": "exat"}, "null must be one of .* did you mean 'exact'"),

@@ -7,6 +7,7 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import convex
 from caltest.intervals.base import counted
+from caltest.intervals.mean import ScoredRows
 from caltest.kernels import Exponential
 from caltest.measures.bins.ece import ECE, MCE, WORST, ClasswiseECE
 from caltest.measures.cumulative.cumulative import KSError, KuiperError
@@ -111,3 +112,14 @@ def test_interval_of_the_worst_bin_has_a_note():
     data = drawn(2)
     assert WORST in convex.compute(MCE(bins=4), data, *OPTIONS).notes
     assert WORST not in convex.compute(ECE(bins=4), data, *OPTIONS).notes
+
+
+@pytest.mark.parametrize("n", [248, 250])
+def test_a_row_that_was_not_seen_counts_until_250_carry_the_variance(n):
+    """Then it reaches hardly farther than the normal limit of the mean, and is left out."""
+    y = np.arange(n) % 2
+    table = np.tile([-0.5, 0.5], (n, 1))
+    rows = ScoredRows.of_rows(Predictions(np.full(n, 0.5), y), table, table[np.arange(n), y])
+    assert rows.carriers == pytest.approx(n)
+    assert np.isfinite(rows.upper_limit(0.025, Draws(99, 1))) == (n < 250)
+    assert 0.5 / n < rows.limit(1.0, 0.025, Draws(9999, 1)) < 1.1 * 1.96 * 0.5 / np.sqrt(n)

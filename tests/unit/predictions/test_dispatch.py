@@ -119,6 +119,8 @@ def test_model_data_takes_a_list_of_values_as_groups_of_the_rows():
         assert ModelData(None, frame, label="y", by=groups).predictions().groups.tolist() == groups
     with pytest.raises(InvalidInput, match="by must not be the label column; got 'y'"):
         ModelData(None, frame, label="y", by=["a", "y"]).predictions()
+    with pytest.raises(InvalidInput, match=r"by must name each column once; got \['a', 'a'\]"):
+        ModelData(None, frame, label="y", by=["a", "a"]).predictions()
 
 
 def test_model_data_takes_what_the_error_advises():

@@ -357,6 +357,15 @@ CALLS = {  # of a part: what is no frame, no group, or named twice
     "got array": lambda _: run(iter([np.ones(3)])),
     "takes a data frame": lambda _: calibration_test([0.5], [1], test="ks", engine="cells"),
     "a single value; got 'l': List": lambda _: run(ROWS.with_columns(l=pl.lit([1])), by="l"),
+    "a single value; got 'o': Object": lambda _: run(
+        ROWS.with_columns(o=pl.Series([object()] * 60, dtype=pl.Object)), by="o"
+    ),
+    "one entry per row; got shape": lambda _: run(
+        ROWS.with_columns(w=pl.lit([1, 2])), sample_weight="w", engine="rows"
+    ),
+    "1.5 at row 2 of chunk 2": lambda _: run(
+        iter([ROWS, ROWS.with_columns(p=pl.Series([0.5, 0.5, 1.5] * 20))]), engine="auto"
+    ),
     "each column once": lambda _: run(ROWS, by=["g", "g"]),
     "name each column once": lambda _: run(ROWS, segments=["g", "g"], test=None),
     "each file once": lambda part: run([str(part), str(part.parent / "*.parquet")]),

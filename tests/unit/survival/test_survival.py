@@ -351,6 +351,11 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"time": [0.0, 3.0, 2.0]}, "time must be finite and above 0; got 0 at row 0"),
         ({"time": [1.0, 3.0, np.nan]}, "time must .*row 2"),
         ({"time": [1.0, np.inf, 2.0]}, "time must be finite and above 0; got inf at row 1"),
+        (
+            {"time": pd.Series([[1, 2]] * 3)},
+            r"time must have one entry per row; got shape \(3, 2\)",
+        ),
+        ({"event": pd.Series([[1, 0]] * 3)}, r"event must have one entry .* got shape \(3, 2\)"),
         ({"time": [1.0, 3.0]}, "time must have one entry per row"),
         ({"event": [1, 0]}, "event must have one entry per row"),
         ({"event": [1, 0.5, 0]}, "event must be 0 where a row is censored.*0.5 at row 1"),
@@ -405,10 +410,13 @@ def test_messages_name_what_the_caller_passed():
         with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got 5"):
             test([0.2, 0.4], [1, 0], level=5)
         assert "are expected in each bin" in str(test([0.2, 0.4], [1, 0]))
+        uniform = (np.arange(50) + 0.5) / 50  # 5 in each of ten bins are enough, and 4.9 are few
+        assert "are expected" not in str(test(uniform, np.ones(50)))
         with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
             test([0.2, 0.4], [1])
         with pytest.raises(InvalidInput, match="survival must have one dimension"):
             test([[0.2, 0.4]] * 2, [1, 0])
+    assert "4.9 are expected in each bin" in str(survival.d_calibration(uniform[1:], np.ones(49)))
     for estimate in (survival.cumulative_incidence, survival.calibration_slope):
         with pytest.raises(InvalidInput, match="survival must be a SurvivalPredictions"):
             estimate(ct.Predictions([0.2, 0.4], [1, 0]))
