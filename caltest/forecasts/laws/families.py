@@ -358,11 +358,8 @@ class Mixture(Law):
         squares = [c.sd**2 + (c.mean - self.mean) ** 2 for c in self.components]
         return np.sqrt(base.row_sums(self.weights * np.column_stack(squares)))
 
-    def centred(self, y: Floats) -> Floats:
-        total = np.zeros(y.shape)
-        for w, law in self._parts(y):
-            total += w * (law.centred(y) + by_row(law.mean - self.mean, y) * law.cdf(y))
-        return total
+    def distance(self, y: Floats) -> Floats:
+        return sum((w * law.distance(y) for w, law in self._parts(y)), np.zeros(y.shape))
 
     def nodes(self) -> tuple[Floats, Floats]:
         pairs = [law.nodes() for law in self.components]
