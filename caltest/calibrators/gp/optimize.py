@@ -36,6 +36,7 @@ GAIN = 0.01  # nats for which L-BFGS starts once more
 MOST_STEPS = 30
 MIXED = 4  # earlier steps that Anderson's mixing takes
 MEMORY = 15  # of L-BFGS
+MOST_TRIALS = 8  # of a line search of L-BFGS; more show that the derivatives are wrong
 RATE, DECAY, SQUARE_DECAY = 0.03, 0.9, 0.99  # of Adam
 ROUNDED = 1e-12
 LEAST_GAP = 1e-6  # of neighbouring inducing inputs, of their range
@@ -214,7 +215,8 @@ def maximise(scores: GPScores, q: process.LatentPosterior, limits: FitLimits) ->
             end = _minimise(ridge, ridge.values, box, left)
             steps += int(end.nit)
             at_edge = {edge for edge in near if abs(ridge.values[-2] - edge) < EDGE}
-            done = not end.nit or (at_edge <= {low, high} and ridge.value - before < GAIN)
+            gain = max(GAIN, limits.tol * abs(ridge.value))
+            done = not end.nit or (at_edge <= {low, high} and ridge.value - before < gain)
     converged = bool(end.success) and ridge.left < LEFT
     return FittedGP(ridge.q, ridge.value, steps, converged, ridge.count)
 
@@ -285,5 +287,5 @@ def _minimise(
     loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: FitLimits
 ) -> Any:
     most = limits.max_iter
-    options = {"maxcor": MEMORY, "maxiter": most, "maxfun": 20 * most, "ftol": limits.tol}
+    options = {"maxcor": MEMORY, "maxiter": most, "maxls": MOST_TRIALS, "ftol": limits.tol}
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=box, options=options)

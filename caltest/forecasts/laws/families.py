@@ -16,7 +16,7 @@ from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
 from caltest.forecasts.laws.base import NODES, Function, Law, by_row, read
 from caltest.numerics.harmonics import harmonics
-from caltest.types import Floats
+from caltest.types import Floats, Ints
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
@@ -27,7 +27,6 @@ MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
-PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 
 
 class NormalLaw(Law):
@@ -169,7 +168,8 @@ class Frozen(Law):
             check_all(good, values[0], rule, f"see scipy.stats.{self.title}")
         self.most_compared = 1000 if self._parts is not None else 0
 
-    def _ask(self, name: str, y: Floats | None = None) -> Floats:
+    def ask(self, name: str, y: Floats | None = None) -> Floats:
+        """Return what SciPy answers, of y or of the law as a whole."""
         given = [value if y is None else by_row(value, y) for value in self.parameters.values()]
         values = [] if y is None else [y]
         if self._is_new:
@@ -177,7 +177,7 @@ class Frozen(Law):
         return np.asarray(getattr(self._family, name)(*values, *given), np.float64)
 
     def cdf(self, y: Floats) -> Floats:
-        return self._up_to(self._moved(y)) if self.has_atoms else self._ask("cdf", y)
+        return self._up_to(self._moved(y)) if self.has_atoms else self.ask("cdf", y)
 
     def cdf_left(self, y: Floats) -> Floats:
         if not self.has_atoms:
@@ -185,7 +185,7 @@ class Frozen(Law):
         return self._up_to(np.nextafter(self._moved(y), -np.inf))
 
     def _moved(self, y: Floats) -> Floats:
-        return y - by_row(self.parameters.get("loc", np.zeros(self.n)), y)
+        return y - by_row(self._loc, y)
 
     def _up_to(self, x: Floats) -> Floats:
         """Return the probabilities up to x of a discrete law, less its location."""
@@ -193,11 +193,11 @@ class Frozen(Law):
             # Of some families SciPy's function has no step between whole numbers, or is NaN there.
             x = np.floor(x)
         if self._is_new:
-            return self._ask("cdf", x)
+            return self.ask("cdf", x)
         return np.asarray(self._family.cdf(x, *self._shapes(x)), np.float64)
 
     def quantile(self, u: Floats) -> Floats:
-        return self._ask("ppf", u) if self.has_atoms else self._far("ppf", u)
+        return self.ask("ppf", u) if self.has_atoms else self._far("ppf", u)
 
     def upper_quantile(self, v: Floats) -> Floats:
         return super().upper_quantile(v) if self.has_atoms else self._far("isf", v)
@@ -207,12 +207,12 @@ class Frozen(Law):
 
         Where there is a mean, v is about f(q) |q - m| or less.
         """
-        found, is_far = self._ask(name, v), v < UNSEEN
+        found, is_far = self.ask(name, v), v < UNSEEN
         if is_far.any():
             with np.errstate(invalid="ignore"):
-                beyond = self._ask("pdf", found) * np.abs(found - by_row(self.mean, v))
+                beyond = self.ask("pdf", found) * np.abs(found - by_row(self.mean, v))
             is_lost = is_far & ~(beyond > 0.1 * v)
-            found = np.where(is_lost, self._ask(name, np.maximum(v, UNSEEN)), found)
+            found = np.where(is_lost, self.ask(name, np.maximum(v, UNSEEN)), found)
         return found
 
     def many_pits(self) -> Callable[[Floats, Floats], Floats]:
@@ -229,15 +229,35 @@ class Frozen(Law):
         return partial(base.pit_in_steps, levels[:, 1:-1], levels[:, :-1], levels[:, 1:])
 
     @cached_property
+    def _standard(self) -> tuple[Frozen, Ints]:
+        """The law of each distinct shape, with location 0 and scale 1, and that of each row."""
+        columns = np.column_stack([np.zeros(self.n), *self._shapes(self._scale)])
+        _, first, place = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+        shapes = {name: values[first] for name, values in self.parameters.items()}
+        given = {"loc": np.zeros(first.size), "scale": np.ones(first.size)}
+        parameters = shapes | {name: given[name] for name in given if name in shapes}
+        return self._with(n=first.size, parameters=parameters), place.ravel()
+
+    @property
+    def _loc(self) -> Floats:
+        return self.parameters.get("loc", np.zeros(self.n))
+
+    @property
+    def _scale(self) -> Floats:
+        return self.parameters.get("scale", np.ones(self.n))
+
+    @cached_property
     def mean(self) -> Floats:
-        return read_only(np.full(self.n, self._ask("mean")))
+        law, place = self._standard
+        return read_only(self._loc + self._scale * np.full(law.n, law.ask("mean"))[place])
 
     @cached_property
     def sd(self) -> Floats:
-        return read_only(np.full(self.n, self._ask("std")))
+        law, place = self._standard
+        return read_only(self._scale * np.full(law.n, law.ask("std"))[place])
 
     def log_score(self, y: Floats) -> Floats:
-        return -self._ask("logpmf" if self.has_atoms else "logpdf", y)
+        return -self.ask("logpmf" if self.has_atoms else "logpdf", y)
 
     def support(self) -> tuple[Floats, Floats]:
         law = self._family(*self.parameters.values())
@@ -249,13 +269,22 @@ class Frozen(Law):
 
     def centred(self, y: Floats) -> Floats:
         if self._parts is not None:
-            loc, scale = self.parameters["loc"], self.parameters.get("scale", np.ones(self.n))
-            z = (y - by_row(loc, y)) / by_row(scale, y)
+            loc, scale = self._loc, self._scale
+            z = self._moved(y) / by_row(scale, y)
             middle = by_row((self.mean - loc) / scale, y)
             below = self._parts.up_to(z, *self._shapes(y)) - middle * self.cdf(y)
             return by_row(scale, y) * below
         if not self.has_atoms:
-            return super().centred(y)
+            law, place = self._standard
+            if law.n == self.n:
+                return super().centred(y)
+            total, z = np.empty(y.shape), self._moved(y) / by_row(self._scale, y)
+            for k in range(law.n):
+                some = place == k
+                total[some] = (
+                    law[np.array([k])].centred(z[some].reshape(1, -1)).reshape(z[some].shape)
+                )
+            return by_row(self._scale, y) * total
         total, middle = np.zeros(np.shape(y)), by_row(self.mean, y)
         for point, mass in self._masses():
             x = by_row(point, y)
@@ -265,10 +294,12 @@ class Frozen(Law):
     @cached_property
     def half_difference(self) -> Floats:
         if self._parts is not None:
-            scale = self.parameters.get("scale", np.ones(self.n))
-            return scale * self._parts.half_difference(*self._shapes(scale))
+            return self._scale * self._parts.half_difference(*self._shapes(self._scale))
         if not self.has_atoms:
-            return super().half_difference
+            law, place = self._standard
+            if law.n == self.n:
+                return super().half_difference
+            return self._scale * law.half_difference[place]
         points, mass = self.nodes()  # in ascending order
         ranks = 2.0 * np.cumsum(mass, axis=1) - mass - 1.0
         return base.row_sums(mass * ranks * (points - self.mean[:, None]))
@@ -358,11 +389,8 @@ class Mixture(Law):
         squares = [c.sd**2 + (c.mean - self.mean) ** 2 for c in self.components]
         return np.sqrt(base.row_sums(self.weights * np.column_stack(squares)))
 
-    def centred(self, y: Floats) -> Floats:
-        total = np.zeros(y.shape)
-        for w, law in self._parts(y):
-            total += w * (law.centred(y) + by_row(law.mean - self.mean, y) * law.cdf(y))
-        return total
+    def distance(self, y: Floats) -> Floats:
+        return sum((w * law.distance(y) for w, law in self._parts(y)), np.zeros(y.shape))
 
     def nodes(self) -> tuple[Floats, Floats]:
         pairs = [law.nodes() for law in self.components]
@@ -493,30 +521,8 @@ class Cdf(Law):
         low, high = (np.broadcast_to(by_row(end, u), u.shape) for end in self._ends)
         return inverted(self.cdf, u, *bracketed(self.cdf, u, low, high))
 
-    @cached_property
-    def _panels(self) -> tuple[Floats, Floats]:
-        """Knots (n, K), and the means of max(knot - Y, 0): the integrals of F up to there."""
-        knots = np.sort(self.nodes()[0], axis=1)
-        first = knots[:, :1]
-        lowest = (first - self.mean[:, None]) * self.cdf(first) - self.centred(first)
-        steps = self._integral(knots[:, :-1], knots[:, 1:])
-        return knots, lowest + np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
-
-    def _integral(self, low: Floats, high: Floats) -> Floats:
-        """Return the integrals of F between ends (n,) or (n, k)."""
-        half, middle = (high - low) / 2, (high + low) / 2
-        points = middle[..., None] + half[..., None] * PANEL[0]
-        levels = self.cdf(points.reshape(self.n, -1)).reshape(points.shape)
-        return np.asarray(half * (levels @ PANEL[1]))
-
     def distance(self, y: Floats) -> Floats:
-        # Quantiles are searched for; that of a continuous law takes none: E|Y - y| is twice the
-        # integral of F up to y, less y - m.
-        if self.has_atoms:
-            return self._steps.distance(y)
-        last = np.maximum(base.row_counts(self._panels[0], y, equal=True) - 1, 0)
-        start, up_to = (base.picked(each, last) for each in self._panels)
-        return 2 * (up_to + self._integral(start, y)) - y + by_row(self.mean, y)
+        return self._steps.distance(y) if self.has_atoms else super().distance(y)
 
     @cached_property
     def _steps(self) -> Law:

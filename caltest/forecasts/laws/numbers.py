@@ -415,8 +415,8 @@ class Stretched(Law):
     def upper_quantile(self, v: Floats) -> Floats:
         return self._moved(self.base.upper_quantile(v))
 
-    def centred(self, y: Floats) -> Floats:
-        return self.factor * self.base.centred(self._inside(y))
+    def distance(self, y: Floats) -> Floats:
+        return self.factor * self.base.distance(self._inside(y))
 
     @cached_property
     def half_difference(self) -> Floats:

@@ -51,6 +51,7 @@ DISCRETE = {
     "geom": stats.geom(SCALE / 3),
 }
 OTHER = {
+    "gompertz": stats.gompertz(0.9, MEAN, SCALE),
     "gumbel": stats.gumbel_r(MEAN, SCALE),
     "extreme": stats.genextreme(0.1 * SCALE, MEAN, SCALE),
     "pearson3": stats.pearson3(-SCALE, MEAN, SCALE),  # of which SciPy loses far quantiles
@@ -113,6 +114,28 @@ def test_crps_is_its_integral(name):
     np.testing.assert_allclose(law.crps(y), integral(law, y, low, high), atol=1e-7)
     both = law.crps(np.column_stack([y, y]))
     np.testing.assert_allclose(both, np.column_stack([law.crps(y)] * 2), rtol=1e-13)
+
+
+def test_rows_of_one_shape_share_their_quantiles(monkeypatch):
+    """Where SciPy searches for them or integrates they take milliseconds each."""
+    asked, known = [], stats.rv_continuous.ppf
+
+    def ppf(self, q, *args, **kwds):
+        asked.append(np.size(q))
+        return known(self, q, *args, **kwds)
+
+    law = Frozen(stats.johnsonsb(4.3, 3.2, np.arange(500.0), 2.0))
+    monkeypatch.setattr(stats.rv_continuous, "ppf", ppf)
+    scores = law.crps(np.arange(500.0) + 0.4)
+    assert np.ptp(scores) < 1e-12
+    assert sum(asked) < 2000
+
+
+def test_mixture_of_a_law_with_itself_is_that_law():
+    """Of one with steps, of which the quantiles are searched for."""
+    steps = Cdf(lambda y: np.clip(np.floor(4 * (y - MEAN) + 8) / 16, 0, 1), N)
+    both = Mixture([0.4, 0.6], [steps, steps])
+    np.testing.assert_allclose(both.crps(Y), steps.crps(Y), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", CLOSED)

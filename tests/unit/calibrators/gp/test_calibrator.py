@@ -291,6 +291,15 @@ def test_fit_that_ends_far_from_the_maximum_is_told():
         GPCalibrator(from_logits=True).fit(z, y)
 
 
+@far
+@wavy
+def test_fit_of_huge_logits_ends_where_a_start_gains_little():
+    """One of a hundred-millionth is none: hundreds of starts would add up to nothing."""
+    rng = np.random.default_rng(1)
+    z = 1e5 * rng.normal(size=(60, 3))
+    assert GPCalibrator(from_logits=True).fit(z, rng.integers(3, size=60)).n_evaluations_ < 200
+
+
 def test_options_are_checked_again_before_they_predict(three):
     """scikit-learn lets them be set after the fit."""
     calibrator, probs = three
