@@ -340,6 +340,8 @@ def test_report_tests_by_clusters(make, risks):
     gap = result.size
     assert found.low == pytest.approx(gap.predicted / (gap.predicted + gap.high))
     assert found.high == pytest.approx(gap.predicted / (gap.predicted + gap.low))
+    text = make(*risks, test="ece", cluster=cluster, grades=[0.1, 0.3]).to_markdown()
+    assert "intervals of grades take rows of the same cluster as independent" in text
     with pytest.raises(ct.InvalidInput, match="cluster has no effect with segments"):
         make(*risks, cluster=cluster, segments={"half": cluster < 10})
 
