@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 import caltest
-from caltest.checks import check_choice, check_seed, check_unused
+from caltest.checks import check_choice, check_seed, check_unused, listing
 from caltest.cli import options
 from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, RowsFile
@@ -328,6 +328,11 @@ def compare(
             prefixes = split_keys(models)
             if len(prefixes) < 2:
                 raise invalid("--models must name at least two", prefixes[0], "add another")
+            for one in prefixes:
+                if not any(name.startswith(one) for name in file.column_names):
+                    got = f"{one!r} for the columns {listing(file.column_names, limit=30)}"
+                    rule = "--models must be columns or their prefixes"
+                    raise invalid(rule, got, "check the spelling")
             seen = {one.rstrip("_") or one: file.predictions(one) for one in prefixes}
             if len(seen) < len(prefixes):
                 got = ", ".join(prefixes)

@@ -129,7 +129,7 @@ def test_commands_that_fit_maps_print_the_same_pvalue(caltest, tmp_path):
         (("--models", "good_"), "--models must name at least two; got good_"),
         (("--models", "good_,good_"), "--models must name each model once"),
         (("--models", "good_,sharp_", "--cv", "3"), "--cv has no effect with --models"),
-        (("--models", "good_,bad_"), "'bad_'"),
+        (("--models", "good_,bad_"), "--models must be columns or their prefixes; got 'bad_'"),
         (("--models", "good_,sharp_", "--reference", "bad"), "--reference must be one of"),
     ],
 )
