@@ -341,11 +341,14 @@ def _open(path: AnyFile, how: FileOptions) -> Opened:
         check_file(Path(path))
         kind = kind or format_of(path)
         source = Path(path) if Path(path).is_file() else io.BytesIO(Path(path).read_bytes())
-    elif hasattr(path, "read"):
-        source = path if isinstance(path, io.BytesIO) else io.BytesIO(path.read())
+    elif isinstance(path, io.BytesIO):
+        source = path
+    elif hasattr(path, "read") and isinstance(content := path.read(), bytes):
+        source = io.BytesIO(content)
     else:
         rule = "path must be a path or an open binary file"
-        raise invalid(rule, shown(path), "pass one str or pathlib.Path, which may be a pattern")
+        remedy = "pass one str or pathlib.Path, which may be a pattern, or open it by 'rb'"
+        raise invalid(rule, shown(path), remedy)
     name, head = name_of(path), _head(source)
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))

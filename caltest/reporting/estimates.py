@@ -6,17 +6,20 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from caltest import measures
 from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.htests import test_calibration
 from caltest.lenses import Classwise
 from caltest.measures.gap import LEVEL, event_rows, gap_of, share_limits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_limits, ratio_of_counts
 from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.render import digits_of, digits_of_gap, share
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimated, Parts, Score, Scores, notes, table
@@ -249,19 +252,25 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is not None:
-        yield Score(name, row.estimate, *if_calibrated(row))
+        yield Score(name, row.estimate, *if_calibrated(row, source.predictions))
     elif source.predictions is not None:
         yield Score(name, float(measures.ece(source.predictions, lens=source.lens)))
     if source.m > 2 and source.predictions is not None:
         yield Score("classwise ECE", float(measures.classwise_ece(source.predictions)))
 
 
-def if_calibrated(row: HTest) -> list[float]:
-    """Mean and range of 95 % of an estimate over redrawn labels, where these are kept."""
-    if row.null_distribution is None:
+def if_calibrated(row: HTest, rows: Rows | None) -> list[float]:
+    """Mean and range of 95 % of an estimate over redrawn labels, of rows taken as independent."""
+    if row.null == "cluster" and rows is not None:
+        asked: dict[str, Any] = {"test": row.test, "lens": row.lens, "null": "exact"}
+        asked |= {"n_resamples": max(row.n_resamples or 0, 199), "rng": row.seed}
+        with suppress(NotApplicable):  # censored times are not redrawn
+            found = test_calibration(None, rows, **asked)
+            row = found if isinstance(found, HTest) else row
+    values = row.null_distribution
+    if values is None or row.null != "exact":
         return []
-    ends = np.quantile(row.null_distribution, [0.025, 0.975])
-    return [float(row.null_distribution.mean()), *ends.tolist()]
+    return [float(values.mean()), *np.quantile(values, [0.025, 0.975]).tolist()]
 
 
 def score_blocks(scores: Scores) -> Iterator[Block]:

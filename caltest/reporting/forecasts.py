@@ -55,7 +55,7 @@ class ForecastRows(ReportedRows):
     def scores(self, tests: HTestTable) -> Scores:
         """Return the scores with what they are of redrawn outcomes."""
         rows = (row for row in tests.rows if row.test in {"crps", "log-score"})
-        pairs = ((row, null) for row in rows if (null := if_calibrated(row)))
+        pairs = ((row, if_calibrated(row, self.predictions)) for row in rows)
         found = tuple(Score(row.estimate_name, row.estimate, *null) for row, null in pairs)
         return Scores((), found, ())
 

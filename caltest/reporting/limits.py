@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,11 @@ def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) 
     mean, defaults = np.bincount(codes, pd) / n, np.bincount(codes, default).astype(np.int64)
     order = np.argsort(mean, kind="stable")
     own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
-    return test_master_scale(mean[order], defaults[order], n[order], **own)
+    found = test_master_scale(mean[order], defaults[order], n[order], **own)
+    if not rows.has_dependence:
+        return found
+    note = f"the tests and intervals of grades take rows of the same {rows.unit} as independent"
+    return replace(found, notes=(*found.notes, note))
 
 
 def grade_blocks(tested: HTestTable) -> Iterator[Block]:
@@ -104,6 +109,7 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
         )
     for test in tested.omnibus:
         yield paragraph(f"All grades together, {test.test}: p {equals(test.pvalue)}.")
+    yield from notes(tested.notes)
 
 
 # ---- The certificate of a tolerance: whether the error is shown to be within it, or beyond ------

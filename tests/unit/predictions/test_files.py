@@ -109,6 +109,8 @@ def test_how_a_text_is_read_can_be_forced(tmp_path):
         Predictions.read(tmp_path / "t.csv", label="y", **how | {"decimal": "."})
     with pytest.raises(InvalidInput, match="encoding must be one that Python knows; got 'x9'"):
         Predictions.read(tmp_path / "t.csv", label="y", encoding="x9")
+    with pytest.raises(InvalidInput, match=r"a path or an open binary file; got .*StringIO"):
+        Predictions.read(io.StringIO(TEXT), label="y")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,14 @@ def test_coverage_and_scores_are_those_of_the_rows(page, forecasts):
     assert json.loads(page.to_json())["profile"] == "distribution"
 
 
+def test_range_of_a_score_by_clusters_is_that_of_redrawn_outcomes(make, forecasts):
+    """The null of clusters has a z in place of the score."""
+    alone = make(forecasts, test="crps")
+    found = make(forecasts, test="crps", cluster=np.arange(80) // 2).content.scores.scores
+    assert [one.value for one in found] == [one.value for one in alone.content.scores.scores]
+    assert all(0.0 < one.low < one.expected < one.high for one in found)
+
+
 def test_levels_of_few_members_are_one_event(make):
     """Of ten members the intervals of 80, 90 and 95 % are the same: they stand in one row."""
     x = np.random.default_rng(2).normal(size=(60, 11))

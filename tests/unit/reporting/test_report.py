@@ -340,6 +340,8 @@ def test_report_tests_by_clusters(make, risks):
     gap = result.size
     assert found.low == pytest.approx(gap.predicted / (gap.predicted + gap.high))
     assert found.high == pytest.approx(gap.predicted / (gap.predicted + gap.low))
+    text = make(*risks, test="ece", cluster=cluster, grades=[0.1, 0.3]).to_markdown()
+    assert "intervals of grades take rows of the same cluster as independent" in text
     with pytest.raises(ct.InvalidInput, match="cluster has no effect with segments"):
         make(*risks, cluster=cluster, segments={"half": cluster < 10})
 
@@ -419,3 +421,14 @@ def test_worst_place_of_the_answer_is_not_denied_where_round_ranges_show_nothing
     assert "The worst place is named in the answer. Of classes, and of ranges" in text
     assert "spread over many" not in text
     assert "29.7\xa0% predicted" in text  # no line ends between them
+
+
+@pytest.mark.full
+def test_accuracy_of_rows_that_are_repeated_has_the_interval_of_one_copy(make, three_classes):
+    """The copies of a row are a cluster."""
+    probs, labels = (
+        np.repeat(one, 4, axis=0) for one in (three_classes.probs, three_classes.labels)
+    )
+    pages = make(three_classes), make(probs, labels, cluster=np.arange(400) // 4)
+    once, again = ({one.name: one for one in page.content.estimates}["accuracy"] for page in pages)
+    assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=0.005)
