@@ -86,11 +86,6 @@ class RowsFile(NumberColumns, FileForm):
     def _opened(self) -> tuple[tables.ColumnTable, str]:
         return table(self.file, self.how)
 
-    @property
-    def column_names(self) -> Sequence[str]:
-        """The columns of the file, which is read."""
-        return self._opened[0].names
-
     @cached_property
     def unread(self) -> Source:
         """Where the rows lie."""

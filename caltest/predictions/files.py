@@ -60,6 +60,7 @@ LINES = 200  # of them
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
+OF_EXCEL = re.compile(rb'"?sep=([!-~\t])"?\r?\n')  # its first line may name the separator
 SPELLED = {"\\t": "\t", "tab": "\t", "semicolon": ";"}
 
 
@@ -393,20 +394,24 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
         source = io.BytesIO(_content(source).replace(b"\r", b"\n"))
     said = [] if given or encoding.startswith("utf-8") else [f"encoding {encoding}"]
     default = sep = DEFAULTS.get(opened.kind, "")
+    told: Any = how.get("sep")
     decimal = how.get("decimal") or "."
     check_choice(decimal, (".", ","), "decimal")
     if opened.kind in TYPELESS:
         head = _head(source)
+        if first := OF_EXCEL.match(head):
+            source, told = io.BytesIO(_content(source)[first.end() :]), told or first[1].decode()
+            head = _head(source)
         lines = head.decode(errors="replace").splitlines(keepends=True)
         lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
-        asked: Any = how.get("sep") or _separator(lines, default)
+        asked = told or _separator(lines, default)
         sep = SPELLED.get(asked, asked)
         if not isinstance(asked, str) or len(sep.encode()) != 1:
             raise invalid("sep must be one ASCII character", shown(asked), "pass ';' or 'tab'")
         decimal = how.get("decimal") or _decimal(lines, sep)
     if decimal == "," and not how.get("decimal"):
         said.insert(0, "decimal commas")
-    if sep != default and not how.get("sep"):
+    if sep != default and not told:
         said.insert(0, f"{SEPARATORS[sep]} between columns")
     if said:
         options = "sep=, decimal= and encoding= say otherwise"

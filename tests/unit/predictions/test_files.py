@@ -78,6 +78,7 @@ POINTS = TEXT.replace(",", ".")
         ("t.csv", POINTS.replace(";", ",").replace("ö", "o").encode("utf-16-le"), "utf-16-le;"),
         ("t.csv", POINTS.replace(";", ",").encode("utf-8-sig"), None),
         ("t.csv", POINTS.replace(";", ",").replace("\n", "\r").encode(), None),
+        ("t.csv", b"sep=;\r\n" + POINTS.encode(), None),
         (
             "t.csv",
             b'y,p,ort\n1,"0,75",K\xc3\xb6ln\n0,"0,25",Bonn\n1,"0,5",Bonn\n',
