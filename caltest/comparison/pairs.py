@@ -156,15 +156,17 @@ def with_row_unseen(
 ) -> Ends:
     """Return ends that reach as far as those with a row not seen, where few labels decide.
 
-    Its label is the one that makes most difference, in proportion to its mean probability in both.
+    Its label is the one that makes most difference, in proportion to its mean probability in both;
+    of more than two classes it is one of those that make most, which may all have been missed.
     """
-    if first.m != 2 or first.n > CELLS:  # of more classes some label is next to impossible
+    if first.m < 2 or first.n * first.m > 2 * CELLS:
         return ends
     a, b, table = score.between(first, second)
     if are_many(row_moments(a, b, table), first.weights) or not np.isfinite(table).all():
         return ends
     values = first.weights[:, None] * table, first.weights * differences, -math.inf
-    rows = replace(ScoredRows.of_rows(cast("Predictions", first), *values), probs=(a + b) / 2.0)
+    rows = ScoredRows.of_rows(cast("Predictions", first), *values)
+    rows = replace(rows, probs=(a + b) / 2.0, in_tail=first.m > 2)
     return rows.with_row_unseen(ends, level, draws)
 
 

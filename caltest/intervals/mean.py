@@ -24,6 +24,7 @@ from caltest.units import row_weights
 
 MANY = 1000.0  # rows that carry the variance of a mean, from which on none is missed
 ENOUGH = 250.0  # the same where the mean is the least that an error can be
+SMALLEST = float(np.finfo(np.float64).tiny)
 LEAST_STANDARD_ERROR = 0.1  # of the standard error, for resamples
 
 Evaluate = Callable[[Floats], Floats]  # numbers of rows of each kind (B, K) -> (B,)
@@ -49,6 +50,9 @@ class ScoredRows:
         The least value that a score can have.
     cells : Cells, optional
         The cells.
+    in_tail : bool
+        Whether a label that was not seen is one of the most extreme of all rows, and not the most
+        extreme of its row, which of several classes is next to impossible.
     """
 
     weighted: Floats
@@ -60,6 +64,7 @@ class ScoredRows:
     mass: Floats
     least: float = 0.0
     cells: Cells | None = None
+    in_tail: bool = False
 
     @classmethod
     def of_rows(
@@ -182,7 +187,7 @@ class ScoredRows:
 
         The rows of a kind have exponential weights, whose sum is a gamma number.
         """
-        extreme, chance = self._unseen(side)
+        extreme, chance = self._tail(side, a) if self.in_tail else self._unseen(side)
         some = self.counts > 0
         sizes, own, weight = self.counts[some], self.weighted[some], self.weight[some]
         step = max(1, AT_A_TIME // sizes.size)
@@ -214,6 +219,24 @@ class ScoredRows:
         if self.cells is None:
             extreme /= self.mass[kept]
         return extreme, chance[kept] / chance[kept].sum() if kept.any() else chance[kept]
+
+    def _tail(self, side: float, a: float) -> tuple[Floats, Floats]:
+        """Return the most extreme scores of all labels, and their chances.
+
+        Labels that are expected -log(a) times together are all missed with probability a.
+        """
+        possible = (self.probs > 0) & (self.mass > 0)[:, None]
+        possible &= ((self.probs < 1).all(axis=1) & (np.ptp(self.table, axis=1) > 0))[:, None]
+        extreme = (self.table / np.maximum(self.mass, SMALLEST)[:, None])[possible]
+        chance = (self.mass[:, None] * self.probs)[possible]
+        order = np.argsort(-side * extreme, kind="stable")
+        chance = chance[order]
+        before = np.cumsum(chance) - chance
+        chance = np.minimum(chance, np.maximum(-math.log(a) - before, 0.0))
+        kept = chance > 0
+        return extreme[order][kept], chance[kept] / chance[kept].sum() if kept.any() else chance[
+            kept
+        ]
 
     def with_row_unseen(self, ends: Ends, level: float, draws: Draws) -> Ends:
         """Return ends that reach as far as those with an unseen row, where rows are not many."""

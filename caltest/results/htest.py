@@ -14,7 +14,6 @@ import numpy as np
 from caltest import checks, render
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
-from caltest.numerics.joint import cleared
 from caltest.numerics.loops import threads
 from caltest.results import sheets
 from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Decided, Result, Summary, plain
@@ -311,6 +310,7 @@ class HTest(Decided, Result):
         True
         """
         from caltest.nulls.base import Draws
+        from caltest.numerics.joint import cleared  # loads SciPy
 
         level = checks.check_confidence(confidence)
         checks.check_fixed_resamples(n_resamples, "an interval", 99)

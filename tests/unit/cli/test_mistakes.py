@@ -115,7 +115,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--n_bins 5", "did you mean --set bins=10?"),
         ("--group w", "did you mean --by?"),
         ("--probs p_a p_b", "(p_b); join names by commas, and put a pattern"),
-        ("--sep ;;", "FILE must be a valid .csv file; got 'mistake.csv'; the reader reports:"),
+        ("--sep ;;", "--sep must be one ASCII character; got ';;'; pass ';' or 'tab'"),
         ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
         ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
         ("--correction x", "--correction must be one of"),

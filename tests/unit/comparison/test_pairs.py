@@ -107,3 +107,27 @@ def test_draws_do_not_depend_on_n_jobs():
     values = np.arange(12.0).reshape(6, 2)
     assert np.array_equal(sums(values, 150, n_jobs=2), sums(values, 150))
     assert not np.array_equal(sums(values, 150, seed=2), sums(values, 150))
+
+
+def test_interval_covers_where_surprises_of_three_classes_were_not_seen():
+    """Two models that are too sure, of 30 rows: symmetric ends covered .8, all of them too low."""
+
+    def drawn(n, rng):
+        q = np.square(rng.dirichlet([0.3] * 3, n) + 1e-4)
+        q /= q.sum(axis=1, keepdims=True)
+        sharper = q**1.5 / np.sum(q**1.5, axis=1, keepdims=True)
+        return q, sharper
+
+    q, sharper = drawn(200_000, np.random.default_rng(1))
+    truth = float(np.sum(q * np.log(q / sharper)) / len(q))
+    covered = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        q, sharper = drawn(30, rng)
+        y = (q.cumsum(axis=1) < rng.random((30, 1))).sum(axis=1).clip(0, 2)
+        models = {k: Predictions(p, y, classes=[0, 1, 2]) for k, p in (("q", q), ("s", sharper))}
+        asked = {"test": "ece", "n_resamples": 99, "rng": seed}
+        (pair,) = compare_models(models, reference="q", **asked).pairs
+        pair = pair if pair.name == "s" else pair.reversed()
+        covered += pair.low <= truth <= pair.high
+    assert covered >= 90
