@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if names_a_file(config):
         skip = pytest.mark.skip(reason="slow: runs with --slow")
         for item in items:
-            if "slow" in item.keywords:
+            if item.get_closest_marker("slow"):
                 item.add_marker(skip)
         return
     others = ("slow",) if runs_in_full(config) else ("full", "slow")

@@ -307,26 +307,31 @@ def _products(
     scores: GPScores, known: GridTables, stencil: Stencil, sigma: Floats
 ) -> tuple[Floats, BlockSums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
-    q, weight = known.q, scores.weight
-    W = process.scatter(*stencil, sigma, known.at.x.size)
-    T = W @ known.at.A.T
-    V = ((T @ q.C) @ q.C.T - T) @ known.at.A
+    q, weight, A, G = known.q, scores.weight, known.at.A, known.at.x.size
     if known.factor is not None:
         features, slope = known.factor
-        Y = W @ features
-        V += Y @ features.T
+        W = process.scatter(*stencil, sigma, G)
+        T, Y = W @ A.T, W @ features
+        product = process.gather(*stencil, ((T @ q.C) @ q.C.T - T) @ A + Y @ features.T)
         Y *= Y
         squares, by_scale = Y.sum(axis=1), Y @ slope
-        product = process.gather(*stencil, V)
-    else:
+        weighted = weight[:, None] * T
+        outer = weighted.T @ W
+    else:  # the rows of a fine grid are nearly empty
         kernel_of = q.variance, q.scale, q.kernel.order
         product, by_scale = process.pair_products(scores.z, sigma, *kernel_of)
         squares = np.einsum("ik,ik->i", sigma, product)
-        product += process.gather(*stencil, V)
+        at = np.zeros((sigma.size, q.m.size))
+        process.gather_draws(*stencil, np.ascontiguousarray(A.T), at)
+        at = at.reshape(*sigma.shape, -1)
+        T = (sigma[:, None] @ at)[:, 0]
+        product += (at @ ((T @ q.C) @ q.C.T - T)[:, :, None])[:, :, 0]
+        weighted = weight[:, None] * T
+        spread = (sigma[:, :, None] * weighted[:, None]).reshape(sigma.size, -1)
+        outer = process.scatter_draws(*stencil, spread, G).T
     product += q.noise * sigma
-    weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
-    return product, {"outer": weighted.T @ W, "inner": weighted.T @ T, "kernel": kernel}
+    return product, {"outer": outer, "inner": weighted.T @ T, "kernel": kernel}
 
 
 def _drawn_block(

@@ -215,7 +215,7 @@ def maximise(scores: GPScores, q: process.LatentPosterior, limits: FitLimits) ->
             end = _minimise(ridge, ridge.values, box, left)
             steps += int(end.nit)
             at_edge = {edge for edge in near if abs(ridge.values[-2] - edge) < EDGE}
-            gain = max(GAIN, limits.tol * abs(ridge.value))
+            gain = max(GAIN, limits.tol * max(abs(ridge.value), scores.weight.sum()))
             done = not end.nit or (at_edge <= {low, high} and ridge.value - before < gain)
     converged = bool(end.success) and ridge.left < LEFT
     return FittedGP(ridge.q, ridge.value, steps, converged, ridge.count)

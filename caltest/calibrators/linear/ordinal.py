@@ -18,7 +18,7 @@ from caltest.numerics.softmax import Point
 from caltest.types import Floats, Ints
 
 DECREMENT = 1e-9  # of the decrement: what remains after a step of this size is rounding
-LEAST_GAP = 1e-300  # of log odds, so that it has a logarithm
+LEAST_GAP = 1e-290  # of log odds, so that it has a logarithm, and a part of it too
 
 
 def minimum(rows: LogitRows, m: int, ridge: float) -> tuple[Point, bool]:
@@ -52,6 +52,7 @@ def minimum(rows: LogitRows, m: int, ridge: float) -> tuple[Point, bool]:
     has_lower = np.where(codes > 0, weight, 0.0)
     inner = np.flatnonzero((codes > 0) & (codes < m - 1))
     gap_of, own = codes[inner] - 1, weight[inner]
+    gap = np.maximum(rows.logits[inner, codes[inner]], LEAST_GAP)
 
     def at(theta: Floats) -> Point:
         """Return the objective at (a, b, c); it is infinite unless all c are positive."""
@@ -59,7 +60,7 @@ def minimum(rows: LogitRows, m: int, ridge: float) -> tuple[Point, bool]:
         if not (c > 0).all():
             return Point(theta, math.inf, theta, np.eye(theta.size))
         up, low = upper @ theta, lower @ theta
-        small = np.maximum(c[gap_of] * rows.logits[inner, codes[inner]], LEAST_GAP)
+        small = c[gap_of] * gap
         value = -float(has_upper @ log_expit(up) + has_lower @ log_expit(-low))
         value -= float(own @ np.log(-np.expm1(-small)))
         rise, fall = has_upper * expit(-up), has_lower * expit(low)

@@ -20,7 +20,7 @@ LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 
 LOWEST = 1e-300  # probability that a quantile is asked for
 MOST = 1e100  # size of a number
 NODES = 64
-PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
+PANEL = np.polynomial.legendre.leggauss(5)  # places and weights between two knots
 REACH = 60.0  # probabilities down to exp(-60) of the first one: of a tail as heavy as t(2), 1e-13
 SMALL = 1 << 22  # comparisons that NumPy makes before numba is worth loading
 BLOCK = 1 << 14  # rows of a thread
@@ -262,10 +262,14 @@ class Law(ABC):
 
     def nodes(self) -> tuple[Floats, Floats]:
         """Return points and weights, (n, Q) each, by which expectations are taken."""
-        factor, weight = tail_nodes()
-        u = np.broadcast_to(0.5 * factor, (self.n, factor.size))
-        points = np.hstack([self.quantile(u), self.upper_quantile(u)])
-        return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
+        points = self._tails
+        return points, np.broadcast_to(0.5 * np.tile(tail_nodes()[1], 2), points.shape)
+
+    @cached_property
+    def _tails(self) -> Floats:
+        """Quantiles of both tails, (n, Q): SciPy searches for those of many families."""
+        u = np.broadcast_to(0.5 * tail_nodes()[0], (self.n, NODES))
+        return np.hstack([self.quantile(u), self.upper_quantile(u)])
 
     def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
         """Return the means of the `harmonics` of step * (Y - middle), (2 count, n)."""

@@ -30,7 +30,7 @@ CUT = 1e-13  # relative curvature that counts as none
 LONG = 50.0  # change of a logit in a step that leaves the region where the curvature means anything
 BLOCKED = 1e-9  # part of the slope without curvature that is more than rounding
 NOISE = 1e-14  # of a slope, relative to the sum of weights
-FACTORED = 2**20  # numbers in the table whose factor is the curvature without squares
+FACTORED = 2**17  # numbers in the table whose factor is the curvature without squares
 ABSENT = -1e300  # alpha of a class without a label, whose probability vanishes
 
 

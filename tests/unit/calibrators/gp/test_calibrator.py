@@ -293,11 +293,14 @@ def test_fit_that_ends_far_from_the_maximum_is_told():
 
 @far
 @wavy
-def test_fit_of_huge_logits_ends_where_a_start_gains_little():
-    """One of a hundred-millionth is none: hundreds of starts would add up to nothing."""
+@pytest.mark.parametrize(("unit", "powers"), [(1e5, 0), (1.5, 12)])
+def test_fit_of_wild_numbers_ends_where_a_start_gains_little(unit, powers):
+    """Where logits are huge or weights span 24 powers of ten, hundreds of starts gain little."""
     rng = np.random.default_rng(1)
-    z = 1e5 * rng.normal(size=(60, 3))
-    assert GPCalibrator(from_logits=True).fit(z, rng.integers(3, size=60)).n_evaluations_ < 200
+    z, y = unit * rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    weight = 10 ** rng.uniform(-powers, powers, 60)
+    calibrator = GPCalibrator(from_logits=True).fit(z, y, sample_weight=weight)
+    assert calibrator.n_evaluations_ < 250
 
 
 def test_options_are_checked_again_before_they_predict(three):

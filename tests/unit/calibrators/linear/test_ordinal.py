@@ -119,3 +119,13 @@ def test_memory_grows_with_rows_times_classes():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20 * p.nbytes
+
+
+@pytest.mark.filterwarnings("ignore:the likelihood has no single maximum")
+def test_gaps_of_size_zero_leave_a_minimum_at_which_the_level_has_no_slope():
+    """Beside logits of thousands most gaps underflow; their logarithms are constants."""
+    rng = np.random.default_rng(0)
+    z, y = 1e4 * rng.normal(size=(200, 4)), rng.integers(4, size=200)
+    probs = OrdinalScaling(from_logits=True).fit(z, y).predict_proba(z)
+    upto, rows = np.pad(probs.cumsum(axis=1), ((0, 0), (1, 0))), np.arange(200)
+    assert abs(np.mean(1 - upto[rows, y + 1] - upto[rows, y])) < 1e-6
