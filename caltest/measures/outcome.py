@@ -59,7 +59,6 @@ class Part:
     in_words: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "estimate", float(cleared(self.estimate, 1.0)))
         object.__setattr__(self, "values", cleared(self.values, 1.0))
 
 
