@@ -59,7 +59,6 @@ class Part:
     in_words: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "estimate", float(cleared(self.estimate, 1.0)))
         object.__setattr__(self, "values", cleared(self.values, 1.0))
 
 
@@ -121,12 +120,18 @@ class Outcome:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        statistic = float(cleared(self.statistic, self.scale))
+        scale, others = float(np.max(self.scale)), self.distribution
+        if others is None and self.replicates is not None:
+            others = self.replicates.values
+        if others is not None:  # where all that could be is tiny, rounding errors are as well
+            scale = min(scale, float(np.abs(others[np.isfinite(others)]).max(initial=0.0)))
+        statistic = float(cleared(self.statistic, scale))
         known: dict[str, Any] = {"pvalue": positive(self.pvalue), "statistic": statistic}
+        known["scale"] = scale
         if statistic == 0.0:
             known["estimate"] = float(cleared(self.estimate, 1.0))
         if self.distribution is not None:
-            known["distribution"] = cleared(self.distribution, self.scale)
+            known["distribution"] = cleared(self.distribution, scale)
         for name, value in known.items():
             object.__setattr__(self, name, value)
 

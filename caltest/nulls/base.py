@@ -259,7 +259,7 @@ def described(measure: Measure, bound: Bound, value: float) -> dict[str, Any]:
         "statistic_name": measure.symbol,
         "statistic": value,
         "estimate": bound.estimate(value),
-        "scale": bound.scale,
+        "scale": bound.scale if measure.declared_tests() else 0.0,  # a caller's value stays
         "alternative": measure.alternative,
         **bound.described(),
     }

@@ -98,7 +98,7 @@ def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws
     replicates = base.Replicates(np.append(observed, resampled), pairs.scale, "greater")
     few = (FEW_ROWS_NOTE,) if n < ROWS_FOR_BOOTSTRAP else ()
     about = pairs.described() | {"null_text": BOOTSTRAPPED, "notes": (*pairs.notes, *few)}
-    about |= {"distribution": resampled, "replicates": replicates}
+    about |= {"distribution": resampled, "replicates": replicates, "scale": pairs.scale}
     return outcome_of("T", observed, replicates.pvalue, estimate=estimate, **about)
 
 

@@ -405,7 +405,7 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
         lines = head.decode(errors="replace").splitlines(keepends=True)
         lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
         asked = told or _separator(lines, default)
-        sep = SPELLED.get(asked, asked)
+        sep = SPELLED.get(str(asked), asked)
         if not isinstance(asked, str) or len(sep.encode()) != 1:
             raise invalid("sep must be one ASCII character", shown(asked), "pass ';' or 'tab'")
         decimal = how.get("decimal") or _decimal(lines, sep)

@@ -26,6 +26,7 @@ GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked
 MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
+SHARED = 40  # rows of a shape, on average, from which one after another is faster
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 
 
@@ -276,7 +277,7 @@ class Frozen(Law):
             return by_row(scale, y) * below
         if not self.has_atoms:
             law, place = self._standard
-            if law.n == self.n:
+            if law.n * SHARED > self.n:  # all at once, since each call has its costs
                 return super().centred(y)
             total, z = np.empty(y.shape), self._moved(y) / by_row(self._scale, y)
             for k in range(law.n):

@@ -47,12 +47,15 @@ class Finding:
     in_words : bool
         Whether the text tells a user of the model what is wrong: not by how many z, nor of rows or
         a class that were picked because they look worst.
+    scale : float
+        What rounding errors of the estimate are relative to.
     """
 
     text: str
     estimate: float
     estimate_name: str
     in_words: bool = True
+    scale: float = 1.0
 
 
 NO_GAP = Finding("no gap", 0.0, "mean gap there", in_words=False)
@@ -155,7 +158,7 @@ class Component:
             title=self.title,
             lens=self.lens,
             finding=found.text,
-            estimate=found.estimate,
+            estimate=float(joint.cleared(found.estimate, found.scale)),
             estimate_name=found.estimate_name,
             values=values,
             two_sided=self.two_sided,

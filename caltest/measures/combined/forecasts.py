@@ -388,7 +388,7 @@ def _score(
 def _level(rows: ForecastContext) -> Finding:
     """Say how far outcomes are from the means of the forecasts."""
     [text], gap, name = rows.levels(slice(None), more=" on average")
-    return Finding(text, gap, name)
+    return Finding(text, gap, name, scale=0.0)  # in any unit
 
 
 def _spread(rows: ForecastContext, side: int) -> Finding:
@@ -430,7 +430,7 @@ def _compared(
         apart, name = high / max(low, LEAST), "ratio of these"
     first, second = (f"{rows.copies[some].sum():,.0f}" for some in parts)
     text = f"{one} for the {first} {names[0]}, {other} for the {second} {names[1]}"
-    return Finding(text, apart, name)
+    return Finding(text, apart, name, scale=0.0)
 
 
 def _ends(rows: ForecastContext, degree: int, by: str = "mean", names: Names = ENDS) -> Finding:

@@ -165,8 +165,9 @@ class KernelMeasure(Measure):
             raise NotApplicable(reason, "use null='exact'")
         text = f"concentration inequality with |h| <= {b:.4g}"
         about = bound.described() | {"null_text": text, "notes": (*bound.notes, BOUND_NOTE)}
+        about |= {"is_bound": True, "scale": bound.scale}
         pvalue = math.exp(-square / 2.0)
-        return outcome_of(self.symbol, value, pvalue, estimate=value, is_bound=True, **about)
+        return outcome_of(self.symbol, value, pvalue, estimate=value, **about)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,6 +67,13 @@ def test_pvalue_does_not_depend_on_the_unit_of_a_callable(factor):
     assert own.pvalue < 1
 
 
+def test_value_of_a_callable_is_shown_as_it_is():
+    """A likelihood ratio of 1e-30 is no rounding error of those of 1e30 that can be."""
+    p, y = np.full(400, 0.5), np.arange(400) % 2 == 0
+    own = ct.test_calibration(p, y, test=lambda _q, k: 2.0 ** (20 * (np.sum(k) - 205)), **SETTINGS)
+    assert own.statistic == own.estimate == 2.0**-100
+
+
 def test_callable_stands_beside_other_tests_groups_and_lenses(data):
     """One table, one set of redrawn labels, adjusted together."""
     table = ct.test_calibration(

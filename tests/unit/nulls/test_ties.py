@@ -81,3 +81,14 @@ def test_what_is_0_but_for_rounding_is_0(key, more):
         sizes = np.abs([one.statistic, one.estimate])
         assert "e-" not in str(one.parameters.get("finding"))
         assert ((sizes == 0) | (sizes > 1e-9)).all()
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("n", [5, 100])
+@pytest.mark.parametrize("key", ["skce", "brier", "ece", "cramer-von-mises"])
+@pytest.mark.parametrize("p", [1e-8, 1e-14])
+def test_errors_of_tiny_probabilities_are_not_0(n, key, p):
+    """A Brier score of 1e-16 is right where no event is predicted, and none happens."""
+    found = ct.test_calibration(np.full(n, p), [0] * n, test=key, n_resamples=99, rng=1)
+    assert found.statistic == found.estimate == pytest.approx(p ** (1 + (key != "ece")), rel=2)
+    assert found.statistic > 0

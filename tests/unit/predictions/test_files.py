@@ -112,6 +112,8 @@ def test_how_a_text_is_read_can_be_forced(tmp_path):
         Predictions.read(tmp_path / "t.csv", label="y", encoding="x9")
     with pytest.raises(InvalidInput, match=r"a path or an open binary file; got .*StringIO"):
         Predictions.read(io.StringIO(TEXT), label="y")
+    with pytest.raises(InvalidInput, match=r"sep must be one ASCII character; got \[';'\]"):
+        Predictions.read(tmp_path / "t.csv", label="y", sep=[";"])
 
 
 @pytest.mark.parametrize(

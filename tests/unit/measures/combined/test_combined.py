@@ -225,3 +225,14 @@ def test_few_outcomes_near_their_forecasts_are_found():
         rows = ct.Forecasts(mean + 0.3 * rng.normal(size=8), mean=mean, scale=1.0)
         found.append(ct.test_calibration(rows, n_resamples=199, rng=seed))
     assert sum(result.pvalue <= 0.05 for result in found) >= 15
+
+
+def test_gaps_of_forecasts_have_the_unit_of_the_outcome():
+    """One of 1e-18 is no rounding error where outcomes are of the size 1e-16."""
+    outcomes, unit = np.random.default_rng(1).normal(size=200), 2.0**-53
+    found = []
+    for one in (1.0, unit):
+        rows = ct.Forecasts(one * outcomes, mean=0.0, scale=one)
+        parts = ct.test_calibration(rows, n_resamples=19, rng=1).components
+        found.append(next(part.estimate for part in parts if part.test == "bias"))
+    assert 0 != found[1] == pytest.approx(unit * found[0], rel=1e-9)
