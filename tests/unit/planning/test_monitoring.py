@@ -13,6 +13,7 @@ from caltest.monitoring import MonitoringPlan
 RISKS = beta(2, 5)
 
 
+@pytest.mark.full
 def test_levels_share_the_budget():
     """Two alarms a year of four models, half of them by monitors and half by two checks a day."""
     plan = ct.plan_monitoring(
