@@ -218,7 +218,7 @@ class ScoredRows:
         extreme = np.take_along_axis(self.table, label, axis=1)[kept, 0]
         if self.cells is None:
             extreme /= self.mass[kept]
-        return extreme, chance[kept] / chance[kept].sum() if kept.any() else chance[kept]
+        return extreme, chance[kept] / max(float(chance[kept].sum()), SMALLEST)
 
     def _tail(self, side: float, a: float) -> tuple[Floats, Floats]:
         """Return the most extreme scores of all labels, and their chances.
@@ -234,9 +234,7 @@ class ScoredRows:
         before = np.cumsum(chance) - chance
         chance = np.minimum(chance, np.maximum(-math.log(a) - before, 0.0))
         kept = chance > 0
-        return extreme[order][kept], chance[kept] / chance[kept].sum() if kept.any() else chance[
-            kept
-        ]
+        return extreme[order][kept], chance[kept] / max(float(chance.sum()), SMALLEST)
 
     def with_row_unseen(self, ends: Ends, level: float, draws: Draws) -> Ends:
         """Return ends that reach as far as those with an unseen row, where rows are not many."""
