@@ -14,6 +14,7 @@ from caltest.htests.asked import Asked, Keys, Plan
 from caltest.htests.combine import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
+from caltest.lenses.base import each_once
 from caltest.measures.gap import gap_of_cells
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import bind_cells, exact_tests
@@ -50,7 +51,7 @@ class Prepared:
         """Check that the lenses of these columns can be counted."""
         usual = "strong" if len(columns.classes) == 2 else "confidence"
         chosen = asked.lenses or [resolve_lens(usual)]  # of segments
-        lenses = [m for lens in chosen for m in lens.members_of(columns.classes)]
+        lenses = each_once(m for lens in chosen for m in lens.members_of(columns.classes))
         counting = Counting(columns, tuple(lenses), asked.bins)
         counting.check()
         return cls(reader, counting)

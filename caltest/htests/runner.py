@@ -17,7 +17,7 @@ from caltest.htests.asked import Asked, Keys, Plan
 from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
-from caltest.lenses.base import induced, shown_by
+from caltest.lenses.base import each_once, induced, shown_by
 from caltest.measures import Measure, Outcome, Part
 from caltest.measures.gap import Gap, event_rows, gap_of
 from caltest.measures.tolerance import tolerance_of
@@ -354,7 +354,10 @@ class RowsInMemory(Answering):
             lens.claim_of(self.predictions)
         groups = self.predictions.by_group() if self.keys else {None: self.predictions}
         return {
-            group: [(member, part) for lens in asked.lenses for member in lens.members(part)]
+            group: [
+                (member, part)
+                for member in each_once(m for lens in asked.lenses for m in lens.members(part))
+            ]
             for group, part in groups.items()
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -181,6 +181,11 @@ def shown_by(lens: Lens, predictions: Any) -> Any:
         rule = f"the lens {str(lens)!r} must keep the sample weights"
         raise invalid(rule, "Predictions without", "pass them on, sample_weight=")
     return seen
+
+
+def each_once(members: Iterable[Lens]) -> list[Lens]:
+    """List the members of lenses; a family and another lens may share some."""
+    return list({str(member): member for member in members}.values())
 
 
 def induced(lens: Lens, predictions: Predictions) -> Predictions:

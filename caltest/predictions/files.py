@@ -404,10 +404,14 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
             head = _head(source)
         lines = head.decode(errors="replace").splitlines(keepends=True)
         lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
-        asked = told or _separator(lines, default)
+        found = _separator(lines, default)
+        asked = told or found
         sep = SPELLED.get(str(asked), asked)
         if not isinstance(asked, str) or len(sep.encode()) != 1:
             raise invalid("sep must be one ASCII character", shown(asked), "pass ';' or 'tab'")
+        if lines and sep not in lines[0] and found in lines[0]:
+            rule = f"sep must stand in the first line, {shown(lines[0].strip())}"
+            raise invalid(rule, shown(asked), f"pass {found!r}")
         decimal = how.get("decimal") or _decimal(lines, sep)
     if decimal == "," and not how.get("decimal"):
         said.insert(0, "decimal commas")

@@ -23,6 +23,7 @@ from caltest.htests.cells import CountedRows, Prepared, counted_rows
 from caltest.htests.combine import adjusted_rows
 from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Confidence, Cumulative, Lens, Strong, resolve_lens
+from caltest.lenses.base import each_once
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
 from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
@@ -423,8 +424,8 @@ def count_rows(
     settings.progress("counting")
     columns = reader.columns()
     tested = plan(len(columns.classes))
-    lenses = dict.fromkeys(resolve_lens(lens) for _, lens in tested.entries)
-    members = [one for lens in lenses for one in lens.members_of(columns.classes)]
+    lenses = [resolve_lens(lens) for _, lens in tested.entries]
+    members = each_once(m for lens in lenses for m in lens.members_of(columns.classes))
     bins = {count for test, _ in tested.entries for count in measure_of(test)[1].cell_bins}
     prepared = Prepared(reader, Counting(columns, tuple(members), tuple(sorted(bins))))
     prepared.counting.check()

@@ -116,6 +116,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--group w", "did you mean --by?"),
         ("--probs p_a p_b", "(p_b); join names by commas, and put a pattern"),
         ("--sep ;;", "--sep must be one ASCII character; got ';;'; pass ';' or 'tab'"),
+        ("--sep ;", "--sep must stand in the first line, 'y,p_a,p_b"),
         ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
         ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
         ("--correction x", "--correction must be one of"),

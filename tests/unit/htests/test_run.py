@@ -135,6 +135,12 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     assert "top-label[1] is left out of the table" in table.notes[0]
 
 
+def test_a_family_and_a_member_of_it_give_one_row_each(predictions):
+    """The class that is asked for by itself too has one row, and is adjusted for once."""
+    table = run(predictions, test="ece", lens=["classwise", "classwise[1]"], n_resamples=19)
+    assert [row.lens for row in table] == ["classwise[0]", "classwise[1]", "classwise[2]"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
