@@ -193,7 +193,8 @@ def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
         if (differ := tested.difference) is not None:
             said.append(f"That groups differ at the same predictions: p {equals(differ.pvalue)}.")
         if (both := tested.together) is not None:
-            said.append(f"All groups together or the worst, whichever is rarer: p {equals(both)}.")
+            which = "All groups together or the worst, whichever is more extreme"
+            said.append(f"{which}: p {equals(both)}.")
         yield from map(content.paragraph, said)
         yield content.paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is that "

@@ -346,7 +346,7 @@ def _together(table: HTestTable) -> sheet.Pairs:
     is_plain = wording.claim_of(table.rows[0]) is wording.CALIBRATION
     if table.together is not None and is_one_of_several and is_plain:
         value = sheet.equals(sheet.pvalue(table.together, sheet.SMALLEST_TAIL))
-        what = "of all groups together or of the worst, whichever is rarer"
+        what = "of all groups together or of the worst, whichever is more extreme"
         if not table.tests:
             what = "the smallest of these, each divided by its share of the level"
         lines.append(("answer", f"p-value {value}, {what}"))
