@@ -14,7 +14,7 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import one_blas_thread
 from caltest.types import Floats, Ints, Labels, SmallInts
 
-FEATURES = 64  # predictions at which the kernel is evaluated
+FEATURES = class_sums.WIDTH  # predictions at which the kernel is evaluated
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST = 1e-7  # eigenvalues of the kernel between these, relative to the largest, that count
 

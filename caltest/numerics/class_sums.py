@@ -285,14 +285,7 @@ UNIT = 1 << 20  # of a feature
 FINE = 1 << 32  # of a product of a feature and a probability
 SHARE = 1 << 30  # of the squared length of a feature
 BLOCK = 512  # rows whose features are added in 32 bits
-
-
-@njit()
-def aligned(rows: int, width: int) -> SmallInts:
-    """Return an array that begins where a line of the cache does: sums take half as long."""
-    memory = np.empty(rows * width + 16, np.int32)
-    skipped = (-memory.ctypes.data // 4) % 16
-    return memory[skipped : skipped + rows * width].reshape(rows, width)
+WIDTH = 64  # features of a row at most: known to the compiler, it takes a quarter less time
 
 
 @njit()
@@ -303,19 +296,20 @@ def add_labels(features: SmallInts, top: Labels, labels: Labels, out: Ints) -> N
     less time where rows of one predicted class are next to each other.
     """
     size, m, width = out.shape
-    total, some, rows = aligned(m, width), aligned(BLOCK, width), np.empty(BLOCK, np.uint16)
+    total, some = np.zeros((m, WIDTH), np.int32), np.zeros((BLOCK, WIDTH), np.int32)
+    rows = np.empty(BLOCK, np.uint16)
     for start in range(0, features.shape[0], BLOCK):
         before = top[start : start + BLOCK]
-        some[: before.size] = features[start : start + BLOCK]
+        some[: before.size, :width] = features[start : start + BLOCK]
         alike = (before == before[0]).all()
         for b in range(size):
             total[:] = 0
             label = labels[b, start : start + BLOCK]
             moved = rows[: moved_rows(label, before, rows)]
             for i in moved:
-                row, own = total[label[i]], some[i]
-                for j in range(width):
-                    row[j] += own[j]
+                k = label[i]
+                for j in range(WIDTH):
+                    total[k, j] += some[i, j]
             if alike:
                 lose_gains(total, before[0])
             else:
@@ -329,9 +323,9 @@ def add_labels(features: SmallInts, top: Labels, labels: Labels, out: Ints) -> N
 def lose(total: SmallInts, some: SmallInts, moved: NDArray[np.uint16], before: Labels) -> None:
     """Take the features of rows from what their class `before` has of `total` (m, D)."""
     for i in moved:
-        less, own = total[before[i]], some[i]
-        for j in range(less.size):
-            less[j] -= own[j]
+        k = before[i]
+        for j in range(WIDTH):
+            total[k, j] -= some[i, j]
 
 
 @njit()

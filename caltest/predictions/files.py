@@ -404,14 +404,7 @@ def _as_text(opened: Opened, how: FileOptions) -> Opened:
             head = _head(source)
         lines = head.decode(errors="replace").splitlines(keepends=True)
         lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
-        found = _separator(lines, default)
-        asked = told or found
-        sep = SPELLED.get(str(asked), asked)
-        if not isinstance(asked, str) or len(sep.encode()) != 1:
-            raise invalid("sep must be one ASCII character", shown(asked), "pass ';' or 'tab'")
-        if lines and sep not in lines[0] and found in lines[0]:
-            rule = f"sep must stand in the first line, {shown(lines[0].strip())}"
-            raise invalid(rule, shown(asked), f"pass {found!r}")
+        sep = _separator(lines, default, told)
         decimal = how.get("decimal") or _decimal(lines, sep)
     if decimal == "," and not how.get("decimal"):
         said.insert(0, "decimal commas")
@@ -457,14 +450,22 @@ def _content(source: Source) -> bytes:
     return source.getvalue() if isinstance(source, io.BytesIO) else source.read_bytes()
 
 
-def _separator(lines: Sequence[str], default: str) -> str:
-    """Find what parts the header into most names, and all lines into as many fields."""
+def _separator(lines: Sequence[str], default: str, told: Any) -> str:
+    """Return what is told, or what parts the header into most names, all lines into as many."""
     fits = {}
     for sep in SEPARATORS:
         widths = [len(fields) for fields in csv.reader(lines, delimiter=sep) if fields]
         if widths and widths[0] > 1:
             fits[sep] = (len(set(widths)) == 1, widths[0], sep == default)
-    return max(fits, key=fits.__getitem__, default=default)
+    found = max(fits, key=fits.__getitem__, default=default)
+    asked = told or found
+    sep: Any = SPELLED.get(str(asked), asked)
+    if not isinstance(sep, str) or len(sep.encode()) != 1:
+        raise invalid("sep must be one ASCII character", shown(told), "pass ';' or 'tab'")
+    if lines and sep not in lines[0] and found in lines[0]:
+        rule = f"sep must stand in the first line, {shown(lines[0].strip())}"
+        raise invalid(rule, shown(told), f"pass {found!r}")
+    return sep
 
 
 def _decimal(lines: Sequence[str], sep: str) -> str:
