@@ -453,10 +453,10 @@ def _content(source: Source) -> bytes:
 def _separator(lines: Sequence[str], default: str, told: Any) -> str:
     """Return what is told, or what parts the header into most names, all lines into as many."""
     fits = {}
-    for sep in SEPARATORS:
-        widths = [len(fields) for fields in csv.reader(lines, delimiter=sep) if fields]
+    for one in SEPARATORS:
+        widths = [len(fields) for fields in csv.reader(lines, delimiter=one) if fields]
         if widths and widths[0] > 1:
-            fits[sep] = (len(set(widths)) == 1, widths[0], sep == default)
+            fits[one] = (len(set(widths)) == 1, widths[0], one == default)
     found = max(fits, key=fits.__getitem__, default=default)
     asked = told or found
     sep: Any = SPELLED.get(str(asked), asked)
