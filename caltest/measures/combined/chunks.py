@@ -109,7 +109,7 @@ class PortfolioTotals:
             np.add.at(sums, where, values)
             self._plus(name, sums)
         fixed[:, :, :2] -= own[:, None, :2]
-        fixed[:, :, 0] = (fixed[:, :, 0] << PACKED) + 1
+        fixed[:, :, ::2] = (fixed[:, :, ::2] << PACKED) + 1
         known = top.astype(label_dtype(m)), own[:, 2].copy(), line.astype(np.uint64)
         return self.kernel.block(probs), LabelRows(fixed, *known, cells, ranks)
 

@@ -113,8 +113,8 @@ class LabelRows(NamedTuple):
     Attributes
     ----------
     tables : (c, m, 3) array
-        What goes to `temperatures` of the cell of the confidence, in units of 2^16, and 1 for the
-        row; to `roots`; and to `logs` of the class.
+        What goes to `temperatures` of the cell of the confidence; to `roots`; and to `logs` of the
+        class. The first and the last are in units of 2^16, and 1 for the row.
     top : (c,) array
         The predicted class. Rows with the same are best next to each other.
     own : (c,) array
@@ -167,10 +167,12 @@ def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
     """Add what the label of each row adds beyond the predicted class to sums, for labels (B, c).
 
     Rows are taken some at a time, so that theirs stay in the cache. What goes to a cell of the
-    confidence is added together with the number of rows, one in the high bits and one in the low.
+    confidence or a class is added together with the number of rows, one in the high bits and one
+    in the low.
     """
     size, n = labels.shape
     moved, packed = np.empty(ROWS, np.uint16), np.zeros(sums.hits.shape, np.int64)
+    by_class = np.zeros(sums.logs.shape[1], np.int64)
     start = 0
     while start < n:
         a, end = rows.top[start], start + 1
@@ -188,13 +190,16 @@ def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
                 own = tables[i, k]
                 warm[line[i]] += own[0]
                 total += own[1]
-                logs[k] += own[2]
+                by_class[k] += own[2]
                 less += lost[i]
-                pairs[k] += 1
                 curve[k, cells[i, k]] += 1
                 before[cells[i, a]] -= 1
                 place[ranks[i, k]] += 1
             sums.roots[b] += total
+            for k in range(by_class.size):
+                logs[k] += by_class[k] >> PACKED
+                pairs[k] += by_class[k] & ((1 << PACKED) - 1)
+                by_class[k] = 0
             logs[a] -= less
             pairs[a] -= count
             place[0] -= count
