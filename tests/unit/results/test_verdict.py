@@ -368,3 +368,16 @@ def test_one_small_group_that_is_rejected_is_not_too_few_rows():
         f"{words} for all together; the adjusted p-value is at most 0.05 in 1 of 2 groups."
     )
     assert (calm.verdict().answer, one.verdict().answer) == ("too few rows", "not rejected")
+
+
+def test_evidence_that_names_nothing_says_so():
+    """Ten classes of which the surest predictions are wrong: no place, class or direction is."""
+    rng = np.random.default_rng([7, 15, 0, 1])
+    scores = np.exp(1.5 * rng.normal(size=(3000, 10)))
+    probs = scores / scores.sum(axis=1, keepdims=True)
+    true = np.where(probs.max(axis=1, keepdims=True) > 0.8, 0.8 * probs + 0.02, probs)
+    labels = (true.cumsum(axis=1)[:, :-1] < rng.random((3000, 1))).sum(axis=1)
+    verdict = ct.test_calibration(probs, labels, rng=0, n_resamples=499).verdict()
+    assert (verdict.answer, verdict.places) == ("strong evidence", ())
+    told = "no range of predictions, class or direction is clear by itself."
+    assert dict(verdict.sentences)["where"] == told
