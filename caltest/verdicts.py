@@ -196,7 +196,9 @@ def verdict_of(
 
 
 def what_helps(results: Results, parts: Results, *, command: bool) -> str | None:
-    """Say which map helps, of all rows or of the groups that are rejected.
+    """Say which map helps: one of all rows, or one of each group that is rejected.
+
+    It is that of all rows where one helps, unless groups differ: then that of the larger gain.
 
     Parameters
     ----------
@@ -214,7 +216,10 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
         code or the command that fits it; else how many rows would be needed, or None where that
         cannot be distinguished.
     """
-    few = None
+    few, helps, most = None, None, 0.0
+    tables = (result for _, result in results if isinstance(result, HTestTable))
+    tested = ((table.difference, table.level or SPEAKS) for table in tables)
+    differ = any(test is not None and test.pvalue <= bound for test, bound in tested)
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
         found, rows = _rejected(result, verdict.pvalue)
         choice = None
@@ -223,11 +228,16 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
 
             choice = first_map([one.predictions for one in found], found[0].seed)
         if choice is not None and choice.helps:
-            return wording.remedy_in_words(choice, found[0].predictions, rows, command=command)
+            mass = sum(float(one.predictions.weights.sum()) for one in found)
+            if -choice.difference * mass > most:
+                most, of = -choice.difference * mass, found[0].predictions
+                helps = wording.remedy_in_words(choice, of, rows, command=command)
+            if not differ:
+                break
         needed = None if choice is None or few else choice.needed
         if needed and needed > sum(one.predictions.n for one in found):
             few = wording.too_few_to_recalibrate(needed, rows)
-    return few
+    return helps or few
 
 
 def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:

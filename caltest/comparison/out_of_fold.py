@@ -169,6 +169,9 @@ TEMPERATURE = "temperature"
 SHORT = {all_maps.SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps of one number
 
 
+DECIMALS = 10  # of scores of classes: what differs by less differs by rounding errors
+
+
 MOST_NUMBERS, FEWEST_SAMPLED = 400_000, 200  # rows times classes, and rows, of a sample
 
 
@@ -425,7 +428,10 @@ def first_map(parts: Sequence[Any], seed: int) -> BestMap | None:
     for name, one in maps.items():
         own = [outcomes.held_out_scores(one, setup) for setup in setups]
         keys = own[0] if all(own) else ()
-        scores[name] = {key: np.concatenate([part[key] for part in own]) for key in keys}
+        every = {key: np.concatenate([part[key] for part in own]) for key in keys}
+        if m:  # a shift and a temperature of one prediction are the same map
+            every = {key: np.round(values, DECIMALS) for key, values in every.items()}
+        scores[name] = every
     weight = np.concatenate([setup.weight for setup in setups])
     units = np.concatenate([setup.units + k * most for k, setup in enumerate(setups)])
     codes = np.unique(units, return_inverse=True)[1]

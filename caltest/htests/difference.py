@@ -37,6 +37,7 @@ MANY = 4096  # from here on rows of a group with nearly the same prediction are 
 CELLS, APART = 32.0, 1e4  # of them to a log odds of 1, and between groups
 AT_A_TIME = 1 << 22  # numbers
 FLAT = 1e-9  # share of a variance that is rounding
+DECIMALS = 8  # of chi^2: what differs by less differs by rounding errors
 LEAST = float(np.finfo(np.float64).eps)
 
 
@@ -265,7 +266,8 @@ def difference_of(
         return None
     drawn = [event.drawn(n_resamples, seed) for event in events]
     each = np.array([_statistics(*one) for one in drawn])  # (E, 3, B + 1)
-    values = [each[:, 0].sum(axis=0), each[:, 1].max(axis=0), each[:, 2].sum(axis=0)]
+    own = [each[:, 0].sum(axis=0), each[:, 1].max(axis=0), each[:, 2].sum(axis=0)]
+    values = np.round(own, DECIMALS)
     tails = [tail_scores(one, float(one.max()), two_sided=False) for one in values]
     replicates = Replicates(log_mean_exp(np.array(tails)), 1.0, "greater")
     shifts = np.array([(scores[0, ::2], np.diag(V)[::2]) for scores, V in drawn])  # (E, 2, G)

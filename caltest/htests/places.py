@@ -107,8 +107,9 @@ class Search(ABC):
     ----------
     aspects : list of Aspect
         Events of rows.
-    rows, mass, expected : (K,) array
-        Of each part the number of rows, their weight, and the expected weight of events.
+    rows, mass, squares, expected : (K,) array
+        Of each part the number of rows, their weight, its squares added up, and the expected weight
+        of events.
     variance, third : (K,) array
         Variance and third cumulant of the sum of residuals of each part.
     """
@@ -116,6 +117,7 @@ class Search(ABC):
     aspects: list[Aspect]
     rows: Floats
     mass: Floats
+    squares: Floats
     expected: Floats
     variance: Floats
     third: Floats
@@ -154,10 +156,11 @@ class Search(ABC):
         confidence = max(1.0 - level, 1.0 - 2.0 * normal_sf(limit))
         taken: list[tuple[Flags, Where]] = []
         pvalues = np.mean(largest[:, None] >= deviates[0] - ROUNDING, axis=0)
-        # How far off each range surely is, by the limits of independent rows.
-        rows, mass, expected = over(np.stack([self.rows, self.mass, self.expected]), first, stop)
+        # How far off each range surely is, by the limits of independent rows of equal weight.
+        known = np.stack([self.mass, self.squares, self.expected])
+        mass, squares, expected = over(known, first, stop)
         predicted, share = expected / mass, np.clip((expected + sums[0]) / mass, 0.0, 1.0)
-        low, high = share_limits(share, rows, confidence)
+        low, high = share_limits(share, mass**2 / squares, confidence)
         sure = np.maximum(low - predicted, predicted - high)
         for q in np.argsort(-sure, kind="stable").tolist():
             if pvalues[q] > level:
@@ -226,7 +229,7 @@ class RowSearch(Search):
         p, w = predictions.probs, self.weight[:, None]
         noise = w**2 * p * (1.0 - p)
         self.rows, self.mass = self._total(np.ones_like(w)), self._total(w)
-        self.expected = self._total(w * p)
+        self.squares, self.expected = self._total(w * w), self._total(w * p)
         self.third = self._total(noise * w * (1.0 - 2.0 * p))
         self.variance, self.depends = self._total(noise), predictions.has_dependence
         self.least = LEAST * float(np.square(w).mean())
@@ -322,8 +325,8 @@ class CellSearch(Search):
         self.aspects = [Aspect(Where(event=cells.event), ends, 0, part)]
         self.least = LEAST * float(cells.squares.sum()) / cells.rows
         self.starts = np.searchsorted(part, np.arange(ends.size + 1))
-        known = np.stack([cells.counts, cells.n, cells.expected]).astype(np.float64)
-        self.rows, self.mass, self.expected = self._total(known)
+        known = np.stack([cells.counts, cells.n, cells.squares, cells.expected])
+        self.rows, self.mass, self.squares, self.expected = self._total(known.astype(np.float64))
         skewed = noise * (1.0 - 2.0 * cells.mean) * (cells.squares / cells.n)
         self.variance, self.third = self._total(noise[None])[0], self._total(skewed[None])[0]
 

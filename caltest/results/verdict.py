@@ -162,7 +162,10 @@ def verdict_of_test(test: HTest, p: float) -> Verdict:
     is_named = bool(places) and test.finding == wording.wrong_in_words(places[0])
     size = wording.direction(replace(test, finding="") if is_named else test, p)
     sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
-    sentences += _where(places)
+    is_told = bool(test.finding) or (test.size is not None and test.size.is_clear)
+    sentences += _where(
+        places, wording.NOWHERE if found and test.components and not is_told else ""
+    )
     if found:
         sentences += [("events", text) for text in _coefficients(test)]
     elif claim is wording.CALIBRATION:
@@ -265,7 +268,8 @@ def together(
     details = [(kind, part.sentences[0][1]) for kind, part in parts if part is not lead]
     surest = sorted(verdicts, key=lambda one: -one.places[0].surely if one.places else 0.0)
     pairs = (pair for part in surest for pair in part.sentences)
-    places = [text for kind, text in pairs if kind in {"where", "also"}]
+    texts = [text for kind, text in pairs if kind in {"where", "also"}]
+    places = [text for text in texts if text != wording.NOWHERE] or texts
     card["where"] = places[0] if places else ""
     details += [pair for part in verdicts for pair in part.sentences if pair[0] == "difference"]
     details += [("also", text) for text in places[1:]]

@@ -29,6 +29,9 @@ WEIGHTED = "rows have weights"  # a note
 DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
 
 
+NOWHERE = "no range of predictions, class or direction is clear by itself."
+
+
 LARGE = 0.1  # a gap that nobody would overlook
 
 

@@ -181,7 +181,16 @@ def test_verdict_takes_what_recalibrate_takes():
     best = best_map(data, ["temperature", "platt", "beta"], n_resamples=19, rng=7)
     found = first_map([data], 7)
     assert found.name == best.name == "temperature"
-    assert (found.after, found.low, found.high) == (best.after, best.low, best.high)
+    expected = pytest.approx((best.after, best.low, best.high))
+    assert (found.after, found.low, found.high) == expected
+
+
+def test_one_prediction_is_shifted():
+    """A temperature would do the same, and rounding errors choose neither."""
+    rng = np.random.default_rng(1)
+    for p in (0.1, 0.4, 0.7):
+        data = ct.Predictions(np.full(3000, p), (rng.random(3000) < p - 0.07).astype(int))
+        assert first_map([data], 1).name == "shift"
 
 
 @pytest.mark.parametrize(

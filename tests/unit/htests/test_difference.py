@@ -56,6 +56,14 @@ def test_gap_is_what_the_curve_of_the_others_leaves():
     assert "west is farthest from the others" in told
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_sure_predictions_that_come_true_are_no_difference(seed):
+    """Labels that are redrawn are nearly all the same: what tells them apart is rounding."""
+    rng = np.random.default_rng(seed)
+    p = rng.choice([0.0, 0.002, 0.998, 1.0], 30)
+    assert _test(p, (p > 0.5).astype(int), rng.integers(0, 5, 30)).difference.pvalue == 1.0
+
+
 def test_slopes_that_differ_are_found():
     """One group is right and one the wrong way round, both with the same mean."""
     p, y, _ = _rows(0.0, slope=1.0, n=600)

@@ -124,6 +124,17 @@ def test_few_or_constant_predictions_have_no_range(p):
         assert place.where.above is place.where.below is None
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_rows_of_large_weight_do_not_hide_where_they_are(counted):
+    """All rows count as few of equal weight: the half that is wrong is surer to be."""
+    rng = np.random.default_rng(6)
+    p = rng.beta(2, 3, 3000)
+    y = (rng.random(3000) < np.where(p > 0.5, p - 0.08, p)).astype(int)
+    weight = np.where(p > 0.5, 10.0, 1.0)
+    cells, data = count_rows(p, y, weight=weight), ct.Predictions(p, y, sample_weight=weight)
+    assert searched(cells if counted else data)[0].where.above > 0.45
+
+
 def test_level_of_the_test_is_that_of_its_places():
     """A place that 5 % names is not named at 0.1 %, for which 199 resamples are too few."""
     assert searched(tail())

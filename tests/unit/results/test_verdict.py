@@ -147,14 +147,18 @@ def test_a_group_that_is_not_within_the_tolerance_leads():
     assert not parts.places
 
 
-def test_groups_have_a_map_each():
-    """What is wrong in groups alone is not mended by one map."""
+@pytest.mark.parametrize(
+    ("gaps", "each"),
+    [((0.2, -0.2), True), ((0.2, 0.0), True), ((0.2, 0.2), False)],
+    ids=["opposite", "one", "common"],
+)
+def test_groups_that_differ_have_a_map_each(gaps, each):
+    """One map does not mend what is wrong in a group alone, though it may gain over all rows."""
     rng = np.random.default_rng(3)
-    probs, groups = rng.uniform(0.3, 0.7, 600), np.repeat(["a", "b"], 300)
-    labels = (rng.random(600) < probs + np.where(groups == "a", 0.2, -0.2)).astype(int)
-    verdict = ct.verdict(probs, labels, by=groups, rng=1)
-    assert "2 of 2 groups" in verdict.headline
-    assert "of each group named" in dict(verdict.sentences)["helps"]
+    probs, groups = rng.uniform(0.3, 0.7, 1000), np.repeat(["a", "b"], 500)
+    labels = (rng.random(1000) < probs + np.repeat(gaps, 500)).astype(int)
+    helps = dict(ct.verdict(probs, labels, by=groups, rng=1).sentences)["helps"]
+    assert ("of each group named" in helps) is each
 
 
 def test_segments_have_no_tolerance_and_no_clusters():
@@ -364,3 +368,16 @@ def test_one_small_group_that_is_rejected_is_not_too_few_rows():
         f"{words} for all together; the adjusted p-value is at most 0.05 in 1 of 2 groups."
     )
     assert (calm.verdict().answer, one.verdict().answer) == ("too few rows", "not rejected")
+
+
+def test_evidence_that_names_nothing_says_so():
+    """Ten classes of which the surest predictions are wrong: no place, class or direction is."""
+    rng = np.random.default_rng([7, 15, 0, 1])
+    scores = np.exp(1.5 * rng.normal(size=(3000, 10)))
+    probs = scores / scores.sum(axis=1, keepdims=True)
+    true = np.where(probs.max(axis=1, keepdims=True) > 0.8, 0.8 * probs + 0.02, probs)
+    labels = (true.cumsum(axis=1)[:, :-1] < rng.random((3000, 1))).sum(axis=1)
+    verdict = ct.test_calibration(probs, labels, rng=0, n_resamples=499).verdict()
+    assert (verdict.answer, verdict.places) == ("strong evidence", ())
+    told = "no range of predictions, class or direction is clear by itself."
+    assert dict(verdict.sentences)["where"] == told
