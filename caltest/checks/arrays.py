@@ -252,7 +252,11 @@ def label_values(values: object, name: str) -> AnyArray:
             one_kind = f"{name} must be all strings, all integers or all booleans"
             raise invalid(one_kind, f"{items[row]!r} at row {row}", "drop or convert that row")
         array = np.array(items)
-        array = array.astype(np.float64) if array.dtype == object else array  # of decimals
+        if array.dtype == object:  # of decimals, or whole numbers that another must not equal
+            array = as_numbers(array, name)
+            read = zip(items, array.tolist(), strict=True)
+            same = np.array([one == number or one % 1 != 0 for one, number in read])
+            check_all(same, array, f"{name} must be whole numbers of 64 bits", "pass strings")
     if array.dtype.kind not in "biufU":
         raise invalid(rule, f"dtype {array.dtype}", "convert them to strings")
     return check_not_missing(array, name)

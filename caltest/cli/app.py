@@ -96,7 +96,8 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bclasses=\[(.*?)\]": _listed,
     r"\bclasses=range\((\d+), (\d+)\)": _numbered,
     r"\b(renormalize|from_logits|again)=True": _flagged,
-    r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,
+    r"\b(engine|on_error|null|lens|file_format|n_resamples)='([\w.\[\]-]+)'": _flagged,
+    r"\btime= and lag=": "--time and --lag",
     r"\b(tolerance)=([\d.]+)": _flagged,
     r"\b(batch_id|classes|truth|design|probs|mean|scale|members|quantiles|cluster|segments|grades|"
     rf"recalibrate|tolerance|{TRUTHS})=(?=[,; ]|$)": _flagged,
@@ -104,7 +105,9 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^time and lag must (.*); got (\w+)": r"--time and --lag must \1; got --\2",
     r"\buse by= or --segments": "use --by or --segments",
     r"\blag=h-1": "--lag h-1",
-    r"^(probs|by|engine|from_logits|renormalize|ordinal) (has no effect)": _flagged,
+    r"^weight has no effect": "--weight has no effect",
+    r"^(null|time|lag|ordinal|renormalize|from_logits)= (needs the rows)": _flagged,
+    r"^(probs|by|engine|from_logits|renormalize|ordinal|segments) (has no effect)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (

@@ -75,6 +75,7 @@ def declines(measure: Measure, capability: str) -> NotApplicable:
     tests = ", ".join(map(repr, keys))
     either = " or ".join(tests.rsplit(", ", 1))
     why = f": {measure.needs_rows}" if measure.needs_rows else ""
+    remedy = remedy if keys else f"leave it out, as no test of {measure.of.__name__} has one"
     return NotApplicable(
         f"{measure.description} {reason.format(why=why)}",
         remedy.format(measure=measure, tests=tests, either=either),

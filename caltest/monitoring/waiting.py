@@ -84,7 +84,7 @@ class Waiting:
         if not isinstance(row, list) or len(row) != 4 or isinstance(row[0], list | Mapping):
             return False
         probs, label, group = row[1:]
-        codes = all(isinstance(value, int) for value in (label, group))
+        codes = all(type(value) is int for value in (label, group))
         if not codes or not isinstance(probs, list) or len(probs) != m:
             return False
         numbers = all(isinstance(value, int | float) and 0 <= value <= 1 for value in probs)

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from caltest.checks import check_choice, check_not_label, check_once, check_unused, group_values
-from caltest.checks.arrays import as_array, check_column, is_missing
+from caltest.checks.arrays import as_array, as_numbers, check_column, is_missing
 from caltest.checks.suspicions import suspect_index
 from caltest.errors import invalid, shown
 from caltest.numerics.bins import quantile_cuts
@@ -296,7 +296,7 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
         return None
     kinds = {type(item) for item in present.tolist()} - {int, float, Decimal}
     numeric = all(issubclass(kind, np.integer | np.floating) for kind in kinds)
-    return present.astype(np.float64) if numeric else None
+    return as_numbers(present, "segments").astype(np.float64) if numeric else None
 
 
 def _short_cuts(cuts: list[float], values: AnyArray) -> list[str]:

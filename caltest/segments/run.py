@@ -232,7 +232,8 @@ def _seen(predictions: Any, lens: Lens) -> Predictions:
     """Return what the lens shows: two classes and all rows."""
     seen = induced(lens, predictions)
     if seen.m != 2:
-        reason = f"segments need an event, and the lens {str(lens)!r} shows {seen.m} classes"
+        shown = f"{seen.m} classes" if seen.m else "numbers"
+        reason = f"segments need an event, and the lens {str(lens)!r} shows {shown}"
         others = "'confidence' or 'classwise[K]'" if predictions.m else repr(USUAL_OF_FORECASTS)
         raise NotApplicable(reason, f"use lens={others}")
     if seen.n != predictions.n:

@@ -250,7 +250,7 @@ def check_calibrated(
     level, seed = checks.check_level(level), _seed(rng)
     given: dict[str, Any] = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, y, level=level, rng=seed, **given)
-    repeat = "ct.testing.assert_calibrated(model, data"
+    repeat = f"ct.testing.assert_calibrated({_named(data, y)}"
     repeat += f"{_in_words({**arguments, 'level': level, 'rng': seed})})"
     # The arguments but those that change no question, in an order, and without addresses.
     others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
@@ -292,7 +292,7 @@ def check_within(
         asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
-    repeat = "ct.testing.assert_within(model, data"
+    repeat = f"ct.testing.assert_within({_named(data, y)}"
     repeat += f"{_in_words({**arguments, 'level': level, 'rng': seed})})"
     return checked_result(found, level=level, seed=seed, repeat=repeat)
 
@@ -353,6 +353,11 @@ def _seed(rng: object) -> int:
         remedy = "pass a number: a test whose seed is drawn anew can be repeated until it passes"
         raise invalid("rng must be a seed", "None", remedy)
     return checks.check_seed(rng)
+
+
+def _named(data: object, y: object) -> str:
+    given = (("data", data), ("y", y))
+    return ", ".join(["model", *(name for name, value in given if value is not None)])
 
 
 def _in_words(arguments: Mapping[str, Any]) -> str:

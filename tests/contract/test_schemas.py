@@ -132,6 +132,15 @@ def test_json_of_commands_follows_its_schema(capsys, table, words):
     assert not errors(printed(capsys, command, table, *more))
 
 
+def test_json_on_forecasts_follows_its_schema():
+    """They have no classes, in a report as in the state of a monitor."""
+    outcomes = np.random.default_rng(1).normal(size=60)
+    forecasts = ct.Forecasts(outcomes, mean=np.zeros(60), scale=1.0)
+    report = ct.report(forecasts, n_resamples=19, rng=1)
+    for made in (report, ct.monitor().update(forecasts)):
+        assert not errors(json.loads(made.to_json()))
+
+
 # ---- what a schema refuses ----------------------------------------------------------------------
 
 

@@ -93,6 +93,18 @@ def test_labels_that_are_no_class_are_refused():
         Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
 
 
+def test_integers_that_doubles_cannot_tell_are_refused():
+    """As labels and as names of groups and clusters, which would be merged."""
+    rule = "must be whole numbers of 64 bits; got .* at row 1; pass strings"
+    for values in ([0, 2**70 + 1], [Decimal(1), Decimal(10**22 + 1)]):
+        for asked in ({}, {"groups": values}, {"clusters": values}):
+            labels = [0, 1] if asked else values
+            with pytest.raises(InvalidInput, match=rule):
+                Predictions([0.5, 0.5], labels, **asked)
+    with pytest.raises(InvalidInput, match="an integer of more than 300 digits"):
+        check_labels([0, 10**400], 2, 2)
+
+
 def test_listing_leaves_out_the_middle():
     """A thousand classes do not fill the screen."""
     assert listing(range(1000), limit=5) == "0, 1, 2, ..., 999"

@@ -124,6 +124,20 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--output x.pdf", "must be one of .txt, .html, .htm, .md, .tex, .json, .csv where no"),
         ("--design w", "use --by or --segments for probabilities of classes"),
         ("--time w", "--time and --lag must be given together; got --time alone"),
+        ("--engine cells --ordinal", "--ordinal needs the rows; use --engine rows"),
+        ("--engine cells --logits", "--logits needs the rows; use --engine rows"),
+        ("--engine cells --null bootstrap", "--null needs the rows; use --engine rows"),
+        ("--engine cells --lens confidence --n-resamples adaptive", "--n-resamples adaptive"),
+        ("--null cluster", "pass --cluster, or --time and --lag; for rows that do not"),
+        ("--segments w --design w", "--segments has no effect with --design; got 'w'"),
+        (
+            "--label w --mean p_a --scale p_b --lens strong --segments y",
+            "shows numbers; use --lens",
+        ),
+        (
+            "--label w --mean p_a --scale p_b --test pit-ks --tolerance 0.1",
+            "has no test with a tolerance; leave it out, as no test of Forecasts has one",
+        ),
     ],
 )
 def test_mistake_in_an_option_is_one_line(caltest, tmp_path, words, message):

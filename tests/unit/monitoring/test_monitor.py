@@ -355,6 +355,7 @@ def packed(size):
         lambda state: state | {"counted": [["a", "", 0, True]]},
         lambda state: state | {"waiting": [[1, 2]]},
         lambda state: state | {"waiting": 3},
+        lambda state: state | {"waiting": [["a", [0.2, 0.8], True, -1]]},
         lambda state: state | {"waiting": [["a", [0.2, 0.2], -1, -1]]},
         lambda state: state | {"waiting": [["a", [0.2, 0.8], -1, -1]] * 2},
         lambda state: state | {"level": 7},

@@ -227,6 +227,11 @@ def test_numbers_of_any_kind_are_cut(kind):
     assert column.conditions[-2:] == ("age > 29", "age missing")
 
 
+def test_integers_that_no_double_holds_are_refused():
+    with pytest.raises(InvalidInput, match="an integer of more than 300 digits"):
+        column_of(np.array([10**400, 1] * 20, dtype=object), 40, "age", bins=4)
+
+
 def test_numbers_of_extended_precision_are_cut():
     """They are of no more use than doubles, which a Decimal can tell."""
     column = column_of(np.arange(40, dtype=np.longdouble), 40, "age", bins=4)

@@ -34,18 +34,28 @@ def test_failure_is_the_verdict():
     assert "slope of the log odds" in told
     assert "worst:" in told
     assert "\nseed: 7\n" in told
-    assert told.endswith("repeat: ct.testing.assert_calibrated(model, data, level=0.01, rng=7)")
+    assert told.endswith("repeat: ct.testing.assert_calibrated(model, level=0.01, rng=7)")
+
+
+BAD = model(300, slope=3)
 
 
 @pytest.mark.parametrize("asked", [{"test": "ks"}, {"test": "ks", "by": np.arange(300) % 2}])
-def test_line_repeats_the_failure(asked):
-    """It is Python, and gives the same p-value; an array stands there by its name."""
-    data = model(300, slope=3)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model": BAD},
+        {"model": BAD.probs, "data": BAD.labels},
+        {"model": lambda rows: BAD.probs[rows], "data": np.arange(300), "y": BAD.labels},
+    ],
+)
+def test_line_repeats_the_failure(given, asked):
+    """It is Python, and gives the same p-value; arrays stand there by their names."""
     with pytest.raises(AssertionError) as first:
-        assert_calibrated(data, rng=5, **asked)
+        assert_calibrated(**given, rng=5, **asked)
     line = str(first.value).rpartition("repeat: ")[2]
     with pytest.raises(AssertionError) as second:
-        eval(line, {"ct": ct, "model": data, "data": None, **asked})  # noqa: S307, our own line
+        eval(line, {"ct": ct, **given, **asked})  # noqa: S307, our own line
     assert str(second.value) == str(first.value)
 
 

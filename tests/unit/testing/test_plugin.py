@@ -103,7 +103,7 @@ def test_failing_session(session):
             "Not calibrated (p = *",
             "worst: *",
             "seed: 0",
-            "repeat: *assert_calibrated(model, data, n_resamples=1999, level=0.01, rng=0)",
+            "repeat: *assert_calibrated(model, n_resamples=1999, level=0.01, rng=0)",
             "p = * adjusted for 2 tests of the session",
             "test_model.py:*: AssertionError",
             "*the rest runs*",
