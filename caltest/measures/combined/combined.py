@@ -182,6 +182,11 @@ class Combined(Measure):
         """Whether the portfolio is the usual one, which needs no rows."""
         return self.components is None and self.design is None
 
+    @property
+    def needs_rows(self) -> str:
+        option = "components" if self.design is None else "design"
+        return "" if self.is_usual else f"it was given {option}="
+
     def context_of(self, rows: Rows) -> Any:
         """Return what the components of some rows share."""
         if isinstance(rows, Forecasts):
