@@ -72,7 +72,6 @@ def declines(measure: Measure, capability: str) -> NotApplicable:
     """Return the error of a measure that lacks a capability; it names the tests that have it."""
     reason, remedy = DECLINES[capability]
     keys = keys_by_cells() if capability == "bind_cells" else keys_offering(capability, measure.of)
-    keys = tuple(key for key in keys if key not in measure.declared_tests())  # its options decline
     tests = ", ".join(map(repr, keys))
     either = " or ".join(tests.rsplit(", ", 1))
     why = f": {measure.needs_rows}" if measure.needs_rows else ""
