@@ -33,6 +33,7 @@ def test_levels_share_the_budget():
     assert alone.monitor_level * 500 * 365.25 == pytest.approx(1.0)
 
 
+@pytest.mark.full
 def test_larger_drifts_are_found_sooner():
     """Of each kind; the delays are those of a monitor that is fed the same streams."""
     plan = ct.plan_monitoring(
