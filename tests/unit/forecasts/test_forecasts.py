@@ -188,6 +188,9 @@ class TestLenses:
             ct.test_calibration(gaussian(rng), test="ece")
         with pytest.raises(NotApplicable, match=r"Forecasts .*'combined', has no bootstrap"):
             ct.test_calibration(gaussian(rng), null="bootstrap")
+        for test in (None, "pit-ks"):
+            with pytest.raises(NotApplicable, match="; use a lens that leaves classes"):
+                ct.test_calibration(gaussian(rng), test=test, tolerance=0.05)
         for column in ({"mean": "mu"}, {"scale": np.ones(3)}, {"from_logits": np.ones(3)}):
             with pytest.raises(InvalidInput, match="has no effect"):
                 ct.test_calibration(gaussian(rng), **column)
