@@ -106,7 +106,7 @@ class Forecasts(Rows):
     claim = "P(Y <= y | F) = F(y) for every y"
     redrawn_text = "outcomes redrawn from the forecasts"
     drawn_as = "pit"
-    ruled_out = "the outcome has density 0"
+    ruled_out = "an outcome of density 0 was observed"
     classes: ClassVar[tuple[str, ...]] = ()  # outcomes are numbers
     outcomes: Floats
     law: Law
@@ -383,9 +383,7 @@ class Forecasts(Rows):
     @property
     def impossible(self) -> Flags:
         """Which outcomes, (n,), are outside of the support; far in a tail is inside."""
-        (low, high), (first, last) = self.limits, self.law.support()
-        beyond = (self.outcomes < first) | (self.outcomes > last)
-        return np.asarray(beyond & ((high <= 0.0) | (low >= 1.0)))
+        return self.law.excludes(self.outcomes)
 
     @property
     def has_impossible(self) -> bool:

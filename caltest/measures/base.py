@@ -44,6 +44,7 @@ __all__ = ["BoundMeasure", "Measure"]
 FROM_STATISTIC = {"bind_cells": "cells", "bind_groups": "groups", "residual_statistics": "clusters"}
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
 
+CLASSES = "a lens that leaves classes, such as 'interval'"
 TESTS, METHOD = "use one of the tests {tests}", "use method={measure.intervals[0]!r}"
 EXACT, ROWS = "use null='exact'", "use engine='rows', or one of the tests {tests}"
 DECLINES = {  # what a measure lacks, in words, and what to use instead
@@ -75,7 +76,8 @@ def declines(measure: Measure, capability: str) -> NotApplicable:
     tests = ", ".join(map(repr, keys))
     either = " or ".join(tests.rsplit(", ", 1))
     why = f": {measure.needs_rows}" if measure.needs_rows else ""
-    remedy = remedy if keys else f"leave it out, as no test of {measure.of.__name__} has one"
+    if not keys and ("{tests}" in remedy or "{either}" in remedy):
+        remedy = f"use {CLASSES}"
     return NotApplicable(
         f"{measure.description} {reason.format(why=why)}",
         remedy.format(measure=measure, tests=tests, either=either),
@@ -188,16 +190,20 @@ class Measure(ABC):
             return True
         return getattr(cls, capability) is not getattr(Measure, capability)
 
-    def check_of(self, seen: Rows, note: str = "") -> None:
-        """Raise NotApplicable unless it is a measure of such rows; a note says why it is tested."""
+    def check_of(self, seen: Rows, note: str = "", *, needed: str = "") -> None:
+        """Raise NotApplicable unless it is a measure of such rows; a note says why it is tested.
+
+        Of the other tests those are named that offer what is `needed`.
+        """
         if isinstance(seen, self.of):
             return
         kinds = [kind for kind in REGISTRY.values() if isinstance(seen, kind.of)]
-        tests = ", ".join(repr(key) for kind in kinds for key in kind.declared_tests())
+        able = [kind for kind in kinds if not needed or kind.offers(needed)]
+        tests = ", ".join(repr(key) for kind in able for key in kind.declared_tests())
         raise NotApplicable(
             f"{self.description} is no measure of {type(seen).__name__}"
             + f" ({note})" * bool(note),
-            f"use one of the tests {tests}, or a lens that leaves classes, such as 'interval'",
+            "use " + f"one of the tests {tests}, or " * bool(tests) + CLASSES,
         )
 
     # ---- the value --------------------------------------------------------------------------

@@ -234,7 +234,6 @@ FEW = 20  # the same far below the level, where it is a fifth
 FIRST = 256  # resamples that are drawn at once, and half as many again each time
 LISTED = 1 << 14  # label vectors that are enumerated
 OF_PARTS = 999  # resamples that judge the components of a combination
-IMPOSSIBLE = ", and a class of probability 0 was observed"
 KEPT = 100_000  # resampled values that the result holds
 
 
@@ -337,7 +336,7 @@ def adaptive_test(
     sides = 2 if measure.alternative == "two-sided" else 1
     rule = StoppingRule(level, sides, draws.n_resamples)
     if bound.predictions.has_impossible:
-        rule = replace(rule, most=rule.first, reason=IMPOSSIBLE)
+        rule = replace(rule, most=rule.first, reason=f", and {predictions.ruled_out}")
     observed = bound.values(bound.observed[np.newaxis])
     compared = bound.comparable(observed)
     tolerance = tie_tolerance(compared, bound.scale)

@@ -120,7 +120,7 @@ class Predictions(Rows):
     other_fields: ClassVar[tuple[str, ...]] = ("classes", "ordinal")
     claim = "P(Y = k | p) = p_k for every class k"
     redrawn_text = "labels redrawn from the predictions"
-    ruled_out = "the observed class has probability 0"
+    ruled_out = "a class of probability 0 was observed"
     probs: Floats
     labels: Codes
     classes: AnyArray

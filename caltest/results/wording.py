@@ -32,6 +32,9 @@ DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96
 NOWHERE = "no range of predictions, class or direction is clear by itself."
 
 
+DIGITS = 6  # before and behind the point; beyond, numbers have an exponent
+
+
 LARGE = 0.1  # a gap that nobody would overlook
 
 
@@ -503,9 +506,10 @@ def _gain_in_words(best: BestMap, more: str = "") -> str:
     """The held-out score with a map, and how much better it is with its interval."""
     low, high = sorted((-best.low, -best.high))
     width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not shown as 0
-    digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
+    digits = 3 if width <= 0 else max(1 - math.floor(math.log10(width)), 0)
     values = best.after, -best.difference, low, high
-    after, gained, least, most = (f"{value:z.{digits}f}" for value in values)
+    form = f"z.{digits}f" if digits <= DIGITS and max(values) < 10.0**DIGITS else ".3g"
+    after, gained, least, most = (f"{value:{form}}" for value in values)
     return f"held-out {best.score} {after} ({gained} better, {least} to {most}{more})"
 
 

@@ -14,7 +14,7 @@ from caltest.checks import as_numbers, check_all, in_one_dimension, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.harmonics import harmonics
 from caltest.numerics.loops import blocks, map_threads, njit
-from caltest.types import AnyArray, Floats, Ints
+from caltest.types import AnyArray, Flags, Floats, Ints
 
 LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 0 is known
 LOWEST = 1e-300  # probability that a quantile is asked for
@@ -81,6 +81,13 @@ class Law(ABC):
     def support(self) -> tuple[Floats, Floats]:
         """Return the ends of the supports, (n,) each; infinite where there is none."""
         return np.full(self.n, -np.inf), np.full(self.n, np.inf)
+
+    def excludes(self, y: Floats) -> Flags:
+        """Return which outcomes (n,) cannot be: beyond the ends, or where there is no density."""
+        first, last = self.support()
+        beyond = (y < first) | (y > last)
+        low, high = self.pit_ends(y) if beyond.any() else (beyond, beyond)
+        return np.asarray(beyond & ((high <= 0.0) | (low >= 1.0)))
 
     def cdf_left(self, y: Floats) -> Floats:
         """Return P(Y < y)."""

@@ -16,7 +16,7 @@ from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
 from caltest.forecasts.laws.base import NODES, Function, Law, by_row, read
 from caltest.numerics.harmonics import harmonics
-from caltest.types import Floats, Ints
+from caltest.types import Flags, Floats, Ints
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
@@ -179,6 +179,13 @@ class Frozen(Law):
 
     def cdf(self, y: Floats) -> Floats:
         return self._up_to(self._moved(y)) if self.has_atoms else self.ask("cdf", y)
+
+    def excludes(self, y: Floats) -> Flags:
+        found = super().excludes(y)
+        if not self.has_atoms or hasattr(self._family, "xk"):
+            return found
+        x = self._moved(y)
+        return np.asarray(found | (np.abs(x - np.rint(x)) > CLOSE))  # no whole numbers
 
     def cdf_left(self, y: Floats) -> Floats:
         if not self.has_atoms:
@@ -380,6 +387,10 @@ class Mixture(Law):
     def support(self) -> tuple[Floats, Floats]:
         low, high = zip(*(law.support() for law in self.components), strict=True)
         return np.minimum.reduce(low), np.maximum.reduce(high)
+
+    def excludes(self, y: Floats) -> Flags:
+        by_all = [(w == 0.0) | law.excludes(y) for w, law in self._parts(y)]
+        return np.asarray(super().excludes(y) | np.logical_and.reduce(by_all))
 
     @cached_property
     def mean(self) -> Floats:

@@ -26,7 +26,7 @@ from caltest.forecasts.laws.base import (
 )
 from caltest.numerics.harmonics import harmonics
 from caltest.numerics.loops import njit
-from caltest.types import AnyArray, Floats, Order
+from caltest.types import AnyArray, Flags, Floats, Order
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 ROUNDING = 1e-13  # of sums of squares
@@ -252,6 +252,11 @@ class Histogram(Knots):
         super().__init__(self.edges, np.minimum(levels, 1.0))
         self.title = f"histogram of {bins} bins"
 
+    def excludes(self, y: Floats) -> Flags:
+        before, after = np.pad(self.probs, ((0, 0), (1, 1))), row_counts(self.edges, y, equal=True)
+        below = row_counts(self.edges, y, equal=False)
+        return np.asarray((picked(before, after) == 0.0) & (picked(before, below) == 0.0))
+
     def log_score(self, y: Floats) -> Floats:
         low, high = (by_row(end, y) for end in self.support())
         x0, x1, f0, f1 = self._segment(row_counts(self.points, y, equal=True))
@@ -406,6 +411,9 @@ class Stretched(Law):
     def _moved(self, x: Floats) -> Floats:
         return self.base.about_mean(x, self.factor, self.offset)
 
+    def excludes(self, y: Floats) -> Flags:
+        return self.base.excludes(self._inside(y))
+
     def cdf(self, y: Floats) -> Floats:
         return self.base.cdf(self._inside(y))
 
@@ -493,6 +501,9 @@ class RecalibratedLaw(Law):
             return np.asarray(score - self.levels.logpdf(u))
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(self.cdf(y) - self.cdf_left(y)))
+
+    def excludes(self, y: Floats) -> Flags:
+        return self.base.excludes(y)
 
     def support(self) -> tuple[Floats, Floats]:
         return self.base.support()

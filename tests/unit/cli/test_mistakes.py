@@ -136,7 +136,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ),
         (
             "--label w --mean p_a --scale p_b --test pit-ks --tolerance 0.1",
-            "has no test with a tolerance; leave it out, as no test of Forecasts has one",
+            "has no test with a tolerance; use a lens that leaves classes",
         ),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
@@ -59,6 +61,10 @@ def test_verdict_names_the_map_that_helps():
     helps = dict(found.sentences)["helps"]
     assert "VarianceScaling().fit(forecasts)" in helps
     assert "held-out CRPS" in helps
+    law = gaussian(400)
+    tiny = ct.Forecasts(1e-9 * law.outcomes, mean=1e-9 * law.mean, scale=1e-9 * law.scale)
+    gain = dict(ct.verdict(tiny, n_resamples=99, rng=1).sentences)["helps"]
+    assert re.search(r"held-out CRPS [0-9.]+e-09 \([0-9.]+e-1\d better", gain)
     assert Verdict.from_dict(found.to_dict()).sentences == found.sentences
     assert "helps" not in dict(ct.verdict(gaussian(400, 1.0), n_resamples=99, rng=1).sentences)
     asked = {"recalibrate": ["variance-scaling", "isotonic-pit"], "n_resamples": 99, "rng": 1}

@@ -13,7 +13,7 @@ from scipy import stats
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.forecasts.laws import Members
+from caltest.forecasts.laws import Histogram, Members, Mixture, NormalLaw
 from caltest.htests import REGISTRY
 from caltest.measures.forecasts import DISTANCES
 from caltest.nulls import REGISTRY as NULLS
@@ -162,12 +162,16 @@ class TestLenses:
 
     def test_outcomes_outside_of_the_support_are_impossible(self):
         """Far in a tail is inside, as is what quantiles leave open beyond the outer ones."""
+        low, wide = Histogram([-50.0, 0.0, 50.0], [[1.0, 0.0]] * 2), NormalLaw([0.0, 0.0], 9.0)
         for given, expected in (
             ({"distribution": stats.expon(scale=[1.0, 1.0])}, [True, False]),
             ({"distribution": stats.uniform(loc=[-0.5, -0.5])}, [True, True]),
             ({"mean": [0.0, 0.0], "scale": 1.0}, [False, False]),
             ({"quantiles": [[1.0, 2.0, 3.0]] * 2, "levels": [0.1, 0.5, 0.9]}, [False, False]),
             ({"edges": [-1.0, 0.0, 50.0], "probs": [[0.5, 0.5]] * 2}, [True, False]),
+            ({"edges": [-50.0, -1.0, 40.0, 50.0], "probs": [[0.5, 0.5, 0.0]] * 2}, [False, True]),
+            ({"distribution": stats.poisson(30.0, loc=[-80.0, 0.3])}, [False, True]),
+            ({"distribution": Mixture([[0.5, 0.5], [0.0, 1.0]], [wide, low])}, [False, True]),
         ):
             warns = pytest.warns(ct.SuspectInputWarning, match=f": {sum(expected)} of 2, first")
             with warns if any(expected) else nullcontext():
@@ -184,6 +188,9 @@ class TestLenses:
             ct.test_calibration(gaussian(rng), test="ece")
         with pytest.raises(NotApplicable, match=r"Forecasts .*'combined', has no bootstrap"):
             ct.test_calibration(gaussian(rng), null="bootstrap")
+        for test in (None, "pit-ks"):
+            with pytest.raises(NotApplicable, match="; use a lens that leaves classes"):
+                ct.test_calibration(gaussian(rng), test=test, tolerance=0.05)
         for column in ({"mean": "mu"}, {"scale": np.ones(3)}, {"from_logits": np.ones(3)}):
             with pytest.raises(InvalidInput, match="has no effect"):
                 ct.test_calibration(gaussian(rng), **column)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import expon
 
 import caltest as ct
 from caltest.datasets import generative_model
@@ -205,3 +206,7 @@ def test_impossible_label_ends_the_drawing(test):
     assert result.n_resamples <= 2 * CLEAR / 0.01
     assert result.rejected
     assert result.stopping.endswith("a class of probability 0 was observed")
+    with pytest.warns(ct.SuspectInputWarning):
+        forecasts = ct.Forecasts([-1.0, 1.0], distribution=expon(scale=[1.0, 2.0]))
+    of_numbers = adaptive(forecasts, test="crps")
+    assert of_numbers.stopping.endswith("an outcome of density 0 was observed")
