@@ -22,7 +22,7 @@ from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.numerics.sorted_scores import moderate_weight
 from caltest.predictions import Predictions
-from caltest.predictions.tables import classes_of_table, is_table
+from caltest.predictions.tables import classes_in_order, classes_of_table, is_table
 from caltest.results import Summary
 from caltest.types import AnyArray, Codes, Flags, Floats
 
@@ -242,9 +242,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         ----------
         X, y : array_like, optional
             Held-out predictions and their labels, on which log loss, ECE and the default test are
-            computed. By default the calibration set, where log loss and ECE after the fit are
-            optimistic, and a p-value stands only before it: `compare_calibrators` has that of rows
-            out of fold.
+            computed, by the weights and clusters of Predictions. By default the calibration set,
+            where log loss and ECE after the fit are optimistic, and a p-value stands only before
+            it: `compare_calibrators` has that of rows out of fold.
         n_resamples : int, default 999
             Resamples of the exact test.
         rng : None, int, Generator or SeedSequence
@@ -401,7 +401,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         self._fit(data)
         for text in self.notes():
             warnings.warn(text, DegenerateDataWarning, stacklevel=2)
-        self._calibration_set = data
+        self._calibration_set = X if isinstance(X, Predictions) else data
         return self
 
     def predict_proba(self, X: object) -> Floats:
@@ -487,7 +487,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
             good = ~np.isfinite(labels) | (labels == np.floor(labels))
             rule = "y must be labels of classes, not continuous numbers"
             checks.check_all(good, labels, rule, "pass integers or strings")
-        classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
+        named = classes_of_table(X, labels) if is_table(X) and labels.ndim == 1 else None
+        classes = classes_in_order(self.classes, named)
+        if self.classes is None:
+            classes = self._names(named, labels, inputs.m)
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":
             checks.check_not_numbered_from_one(inputs.probs, codes, "y")
@@ -495,9 +498,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         self._warn_of_one_class(codes, weight)
         return CalibrationSet(inputs, codes, weight)
 
-    def _names(self, X: object, y: AnyArray, m: int) -> object:
+    def _names(self, names: Sequence[object] | None, y: AnyArray, m: int) -> object:
         """Return the names of columns that are labels, and otherwise the sorted labels."""
-        names = classes_of_table(X, y) if is_table(X) and y.ndim == 1 else None
         if names is not None:
             # Where some text names a column and some does not, the latter is an error.
             labels, is_text = set(y.tolist()), y.dtype.kind == "U"
@@ -569,14 +571,14 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         tags.input_tags.positive_only = not self.from_logits
         return tags
 
-    def _read_held_out(self, X: object, y: object) -> CalibrationSet:
+    def _read_held_out(self, X: object, y: object) -> CalibrationSet | Predictions:
         inputs = self._read_inputs(X, reset=False)
         if isinstance(X, Predictions):
             checks.check_unused("where X is a Predictions", y=y)
             y = X.classes[X.labels]
         labels = check_labels_given(y)
         codes, _ = checks.check_labels(labels, inputs.n, inputs.m, self.classes_, name="y")
-        return CalibrationSet(inputs, codes, None)
+        return X if isinstance(X, Predictions) else CalibrationSet(inputs, codes, None)
 
     def __getstate__(self) -> Any:
         """Leave the calibration set out of pickles: the map does not need it."""

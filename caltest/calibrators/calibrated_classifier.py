@@ -26,7 +26,7 @@ from caltest.calibrators.base import (
     check_labels_given,
     check_row_weights,
 )
-from caltest.calibrators.ensemble import Fold, OneVsRest, folds
+from caltest.calibrators.ensemble import Fold, folds, for_classes
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import TemperatureScaling
 from caltest.errors import DegenerateDataWarning, invalid
@@ -141,9 +141,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         calibrator = checks.check_calibrator(inner, Calibrator)
         checks.check_flag(self.ensemble, "ensemble")
         to_fit, to_split = self._routed(estimator, sample_weight, fit_params)
-        prefit = isinstance(estimator, FrozenEstimator) or (
-            isinstance(self.cv, str) and checks.check_choice(self.cv, (PREFIT,), "cv") == PREFIT
-        )
+        named = isinstance(self.cv, str)
+        if named and self.cv != PREFIT:
+            checks.check_integer(self.cv, "cv", 2, otherwise=f", folds or {PREFIT!r}")
+        prefit = named or isinstance(estimator, FrozenEstimator)
         if prefit:
             check_is_fitted(estimator)
         classes = estimator.classes_ if prefit else np.unique(y)
@@ -163,9 +164,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ]
         self.calibrators_ = []
         for given in sets:
-            one: Calibrator = clone(calibrator)
-            if given.inputs.m > 2 and not get_tags(one).classifier_tags.multi_class:
-                one = OneVsRest(one)
+            one = for_classes(clone(calibrator), given.inputs.m)
             one.set_params(from_logits=given.inputs.from_logits, classes=None)
             self.calibrators_.append(one.fit_set(given, self.classes_))
         notes = Counter(text for own in self.calibrators_ for text in own.notes())

@@ -448,6 +448,12 @@ class OneVsRest(Calibrator):
         )
 
 
+def for_classes(calibrator: Calibrator, m: int) -> Calibrator:
+    """Return the calibrator, in `OneVsRest` if it is one of two classes and there are more."""
+    tags = get_tags(calibrator).classifier_tags
+    return calibrator if m == 2 or tags is None or tags.multi_class else OneVsRest(calibrator)
+
+
 def normalised(values: Floats, probs: Floats) -> Floats:
     """Divide rows by their sums; a row of zeros is that of `probs`."""
     total = values.sum(axis=1, keepdims=True)

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from caltest.calibrators.base import BinaryCalibrator, CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.ensemble import OneVsRest, choose, folds, observed
+from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.ensemble import choose, folds, for_classes, observed
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import LogitMap
 from caltest.calibrators.linear.softmax_regression import logit_rows
@@ -245,7 +245,7 @@ class AutoCalibrator(Calibrator):
     n_jobs: int | None = None
 
     def _fit(self, data: CalibrationSet) -> None:
-        n, m = data.inputs.values.shape
+        n, m = data.counted.n, data.inputs.m
         maps = [REGISTRY[key](**OPTIONS.get(key, {})) for key in mixed_maps(n, m)]
         few = len(maps) - (len(free_maps(n, m)) if m > 2 else 0)
         if self.calibrators is not None:
@@ -255,9 +255,7 @@ class AutoCalibrator(Calibrator):
             for one in maps:
                 check_instance(one, Calibrator, "calibrators", "pass a list of calibrators")
             few = len(maps)
-        several = [m > 2 and isinstance(one, BinaryCalibrator) for one in maps]
-        maps = [OneVsRest(one) if wrap else one for wrap, one in zip(several, maps, strict=True)]
-        maps = [self._passed_on(one) for one in maps]
+        maps = [self._passed_on(for_classes(one, m)) for one in maps]
         pairs = folds(data.inputs.values, data.codes, data.weight, self.cv, 0)
         jobs, names = check_jobs(self.n_jobs), self.classes_
         self.calibrators_ = [one.fit_set(data, names) for one in maps]
@@ -265,7 +263,7 @@ class AutoCalibrator(Calibrator):
         choices = [choose(one, data, names, [{}], cv=pairs, n_jobs=jobs) for one in settled]
         tested = [data.rows(rows) for _, rows in pairs]
         seen = [np.concatenate(list(map(observed, models, tested))) for _, _, models in choices]
-        weight = np.ones(n) if data.weight is None else data.weight
+        weight = np.ones(data.n) if data.weight is None else data.weight
         weight = np.concatenate([weight[rows] for _, rows in pairs])
         parts = np.column_stack(seen)
         self.weights_ = _weights(parts, weight)

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks import check_choice, check_part, listing, load_schema, parse_json
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.htests import test_calibration
@@ -156,7 +156,11 @@ class Saved(BaseEstimator, ABC):
 
 
 def summary_of(
-    calibrator: Calibrator, data: CalibrationSet | None, *, held_out: bool, **options: Any
+    calibrator: Calibrator,
+    data: CalibrationSet | Predictions | None,
+    *,
+    held_out: bool,
+    **options: Any,
 ) -> Summary:
     """Return parameters, and errors of some data before and after; see `Calibrator.summary`."""
     names = calibrator.classes_.tolist()
@@ -164,7 +168,7 @@ def summary_of(
     facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
     if data is not None:
         source = "held out" if held_out else "those of the fit"
-        facts += [("observations (n)", f"{data.inputs.n}, {source}")]
+        facts += [("observations (n)", f"{data.n}, {source}")]
         held_out |= not calibrator.learns  # no labels have shaped the map
         facts += _before_and_after(calibrator, data, options, held_out=held_out)
     coefficients = calibrator.coefficients()
@@ -256,15 +260,22 @@ def _not_saved(values: Mapping[str, Any]) -> Exception:
 
 
 def _before_and_after(
-    calibrator: Calibrator, data: CalibrationSet, options: Mapping[str, Any], *, held_out: bool
+    calibrator: Calibrator,
+    data: CalibrationSet | Predictions,
+    options: Mapping[str, Any],
+    *,
+    held_out: bool,
 ) -> Facts:
     """Log loss, ECE and the default test, of the inputs and of the calibrated probabilities.
 
     The rows of the fit have no p-value after it.
     """
-    classes, weight = np.arange(data.inputs.m), data.weight
-    given = Predictions(data.inputs.probs, data.codes, sample_weight=weight, classes=classes)
-    pair = [given, given.with_predicted(calibrator.calibrate(data.inputs))]
+    if isinstance(data, Predictions):
+        given, inputs = data, Inputs(data.probs, from_logits=False)
+    else:
+        inputs, classes = data.inputs, np.arange(data.inputs.m)
+        given = Predictions(inputs.probs, data.codes, sample_weight=data.weight, classes=classes)
+    pair = [given, given.with_predicted(calibrator.calibrate(inputs))]
     losses = [number(float(log_loss(p, eps=SMALLEST_PROBABILITY))) for p in pair]
     errors = [number(round(float(ece(p, lens="confidence")), 12)) for p in pair]
     tested = pair if held_out else pair[:1]

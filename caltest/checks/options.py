@@ -163,7 +163,7 @@ def check_finite(value: object, name: str) -> float:
     """Check a finite number."""
     if math.isfinite(_real(value)):
         return _real(value)
-    raise invalid(f"{name} must be a finite number", shown(value), "pass a number such as 0.8")
+    raise invalid(f"{name} must be a finite number", shown(value), "pass a number such as 0.01")
 
 
 def check_share(value: object, name: str) -> float:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import FORECAST_MAPS, REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
+from caltest.calibrators import FORECAST_MAPS, REGISTRY, Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.calibrators.ensemble import Fold, check_folds, folds
+from caltest.calibrators.ensemble import Fold, check_folds, folds, for_classes
 from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
@@ -201,8 +201,7 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
         rule = "calibrators must take probabilities where model gives them"
         remedy = "leave it out there, or pass logits with compare_calibrators(from_logits=True)"
         raise invalid(rule, f"from_logits=True of {name!r}", remedy)
-    if isinstance(calibrator, BinaryCalibrator) and m > 2:
-        calibrator = OneVsRest(calibrator)
+    calibrator = for_classes(calibrator, m)
     calibrator.set_params(from_logits=from_logits)
     return calibrator
 

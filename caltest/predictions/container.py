@@ -143,8 +143,8 @@ class Predictions(Rows):
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
         library = tables.library_of(probs, labels)
         checks.suspect_index(labels=labels, probs=probs, **rows)
-        if classes is None and tables.is_table(probs):
-            classes = tables.classes_of_table(probs, labels)
+        if tables.is_table(probs):
+            classes = tables.classes_in_order(classes, tables.classes_of_table(probs, labels))
         probs = checks.in_one_dimension(checks.as_array(probs, "probs"))
         labels = checks.as_array(labels, "labels")
         checks.check_not_swapped(probs, labels)

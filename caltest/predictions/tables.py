@@ -225,12 +225,11 @@ def choose_columns(
     for one in columns:
         checks.check_not_label(one, label, "probs")
     labels = checks.label_values(table.column(label), "labels")
-    if classes is None:
-        classes = _classes_of_columns(stems(columns, probs), labels)
+    own = _classes_of_columns(stems(columns, probs), labels)
     return {
         "probs": numbers_of_columns(table, columns),
         "labels": labels,
-        "classes": classes,
+        "classes": classes_in_order(classes, own),
         "sample_weight": column_or_values(table, sample_weight, "sample_weight"),
         "groups": groups_of(table, groups, "groups"),
         "clusters": column_or_values(table, clusters, "clusters"),
@@ -399,6 +398,23 @@ def classes_of_table(probs: object, labels: object) -> list[object] | None:
     if unnamed and not (values.dtype.kind == "U" and set(values.tolist()) <= set(names)):
         return None
     return _classes_of_columns(stems(names, None), values)
+
+
+def classes_in_order(classes: object, own: Sequence[object] | None) -> object:
+    """Return the classes that were given, and otherwise those that the columns are named after.
+
+    The same names in another order contradict each other, unless they number the columns.
+    """
+    if classes is None or own is None:
+        return own if classes is None else classes
+    given = [str(one) for one in checks.label_values(classes, "classes").tolist()]
+    names = [str(one) for one in own]
+    numbered = names == [str(k) for k in range(len(names))]
+    if given != names and sorted(given) == sorted(names) and not numbered:
+        rule = f"classes must be those that the columns are named after, {checks.listing(names)}"
+        remedy = "leave classes out, or rename the columns"
+        raise invalid(rule, f"another order, {checks.listing(given)}", remedy)
+    return classes
 
 
 TRUTH = {"false": False, "0": False, "true": True, "1": True}

@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 from caltest.calibrators import (
     AutoCalibrator,
     DirichletCalibrator,
+    EnsembleCalibrator,
     EnsembleTemperatureScaling,
     Identity,
     KernelCalibrator,
@@ -95,6 +96,14 @@ def test_default_maps_depend_on_the_classes(m, kernel):
         False,
     )
     assert "venn-abers" in mixed_maps(20_000, m)
+
+
+def test_maps_of_two_classes_are_wrapped_whatever_they_are_in():
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.ones(3), 60)
+    maps = [EnsembleCalibrator(PlattScaling(), cv=2), TemperatureScaling()]
+    found = AutoCalibrator(calibrators=maps, cv=2).fit(probs, np.arange(60) % 3).calibrators_
+    assert [one.key for one in found] == ["one-vs-rest", "temperature"]
 
 
 def drawn(seed, scale, noise):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from caltest import SuspectInputWarning, datasets
+from caltest import Predictions, SuspectInputWarning, datasets
 from caltest.calibrators import (
     BetaCalibrator,
     DirichletCalibrator,
@@ -17,6 +17,8 @@ from caltest.calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
+from caltest.measures import log_loss
+from caltest.render import number
 
 pytestmark = pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 
@@ -40,6 +42,16 @@ def test_summary_of_the_calibration_set_says_that_it_flatters():
         learns = kind is TemperatureScaling
         assert ("too small on the rows of the fit, which give no p-value" in text) == learns
         assert ("before, " in text.partition("p-value:")[2].partition("note:")[0]) != learns
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_summary_knows_the_weights_and_clusters_of_predictions(held_out):
+    """Held out or of the fit."""
+    clusters, weights = np.arange(300) // 5, np.arange(300) % 3
+    data = Predictions(DATA.probs, DATA.labels, sample_weight=weights, clusters=clusters)
+    text = str(Identity().fit(data).summary(*[data] * held_out, n_resamples=19, rng=0))
+    assert f"log loss:          {number(log_loss(data))} before" in text
+    assert "lens: strong, cluster, B = 19" in text
 
 
 def test_summary_suspects_what_is_given_and_not_what_the_map_makes_of_it():

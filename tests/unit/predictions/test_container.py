@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from caltest import Predictions
+from caltest.calibrators import Identity
 from caltest.errors import InvalidInput
 from caltest.measures import ece
 from caltest.predictions import event_column
@@ -86,6 +87,22 @@ def test_predictions_take_the_classes_of_the_columns_of_a_table(columns, labels,
         assert made.labels.tolist() == codes
         np.testing.assert_array_equal(made.probs, ROWS)
         assert Predictions(probs, codes, classes=["u", "v", "w"]).classes[0] == "u"
+
+
+def test_classes_in_another_order_than_the_columns_named_after_them_are_refused():
+    """Either may be meant; numbers from 0 are only places."""
+    known = "named after, 'vi', 'se', 've'; got another order, 'se', 've', 'vi'; leave classes out"
+    labels, classes = ["ve", "se", "se", "vi"], ["se", "ve", "vi"]
+    makes = (
+        lambda probs: Predictions(probs, labels, classes=classes),
+        lambda probs: Identity(classes=classes).fit(probs, labels),
+        lambda probs: Predictions.from_frame(probs.assign(y=labels), label="y", classes=classes),
+    )
+    for make in makes:
+        with pytest.raises(InvalidInput, match=known):
+            make(frames(["p_vi", "p_se", "p_ve"])[0])
+    numbered = Predictions(frames(["p_0", "p_1", "p_2"])[0], [2, 0, 0, 1], classes=[2, 0, 1])
+    assert numbered.classes.tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("columns", [["vi", "se", "ve"], ["p_0", "p_1", "p_2"], ["x", "a", "b"]])
