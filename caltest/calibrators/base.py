@@ -22,7 +22,7 @@ from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.numerics.sorted_scores import moderate_weight
 from caltest.predictions import Predictions
-from caltest.predictions.tables import classes_in_order, classes_of_table, is_table
+from caltest.predictions.tables import classes_in_order, classes_of_columns
 from caltest.results import Summary
 from caltest.types import AnyArray, Codes, Flags, Floats
 
@@ -487,7 +487,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
             good = ~np.isfinite(labels) | (labels == np.floor(labels))
             rule = "y must be labels of classes, not continuous numbers"
             checks.check_all(good, labels, rule, "pass integers or strings")
-        named = classes_of_table(X, labels) if is_table(X) and labels.ndim == 1 else None
+        named = classes_of_columns(X, labels) if labels.ndim == 1 else None
         classes = classes_in_order(self.classes, named)
         if self.classes is None:
             classes = self._names(named, labels, inputs.m)

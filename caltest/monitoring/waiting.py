@@ -189,9 +189,9 @@ def read_batch(
         m = array.shape[1] if array.ndim == 2 else 2
         if names is not None and m != len(names):
             raise other_classes(f"{m} columns", classes)
-        if tables.is_table(probs):  # where its columns have names of classes, in their order
-            own = tables.classes_of_table(probs, (names or [0]) if labels is None else labels)
-            names = own if own and (names is None or set(own) == set(names)) else names
+        # where its columns have names of classes, in their order
+        own = tables.classes_of_columns(probs, (names or [0]) if labels is None else labels)
+        names = own if own and (names is None or set(own) == set(names)) else names
         if labels is None:
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))

@@ -43,7 +43,8 @@ class Predictions(Rows):
     Parameters
     ----------
     probs : array_like, shape (n, m), (n,) or (n, 1)
-        Probabilities of the classes, each row with sum 1; in one column, P(class 1) of two.
+        Probabilities of the classes, each row with sum 1; in one column, P(class 1) of two, or of
+        that of the two that a table or a series names the column after.
     labels : array_like, shape (n,), (n, 1) or (n, m)
         Integers 0 to m - 1, names of classes, booleans, or one-hot rows.
     classes : sequence of length m, optional
@@ -143,8 +144,7 @@ class Predictions(Rows):
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
         library = tables.library_of(probs, labels)
         checks.suspect_index(labels=labels, probs=probs, **rows)
-        if tables.is_table(probs):
-            classes = tables.classes_in_order(classes, tables.classes_of_table(probs, labels))
+        classes = tables.classes_in_order(classes, tables.classes_of_columns(probs, labels))
         probs = checks.in_one_dimension(checks.as_array(probs, "probs"))
         labels = checks.as_array(labels, "labels")
         checks.check_not_swapped(probs, labels)

@@ -225,7 +225,7 @@ def choose_columns(
     for one in columns:
         checks.check_not_label(one, label, "probs")
     labels = checks.label_values(table.column(label), "labels")
-    own = _classes_of_columns(stems(columns, probs), labels)
+    own = _classes_of_names(stems(columns, probs), labels)
     return {
         "probs": numbers_of_columns(table, columns),
         "labels": labels,
@@ -367,7 +367,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return [one[0] for one in found] if whole and one_prefix and len(found) > 1 else []
 
 
-def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] | None:
+def _classes_of_names(stems: Sequence[str], labels: AnyArray) -> list[object] | None:
     """Read the names of columns as values of the labels; as names of the codes where they differ.
 
     A single column named after one of two labels is the probability of that one.
@@ -378,26 +378,29 @@ def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] 
         classes = truths(stems) or list(stems)
     if len(stems) > 1:
         return classes
+    if not np.any(labels == np.array(classes)):
+        return None
     distinct = np.unique(labels).tolist()
-    if len(distinct) == 2 and classes[0] in distinct:
-        return [value for value in distinct if value != classes[0]] + classes
-    return None
+    others = [value for value in distinct if value != classes[0]]
+    return others + classes if len(others) == 1 else None
 
 
-def classes_of_table(probs: object, labels: object) -> list[object] | None:
-    """Read the names of the columns of a table of probabilities as the classes.
+def classes_of_columns(probs: object, labels: object) -> list[object] | None:
+    """Read the names of the columns of probabilities, or that of a series, as the classes.
 
-    The labels tell how names are read. None where the columns are only numbered from 0, as those
-    of a table made from an array are, and the labels are not such text.
+    The labels tell how names are read. None where nothing is named, and where columns are only
+    numbered from 0, as those of a table made from an array are, and the labels are not such text.
     """
-    names = list(dict.fromkeys(map(str, as_frame(probs).columns)))
-    if len(names) < 2:
+    own = as_frame(probs).columns if is_table(probs) else [getattr(probs, "name", None)]
+    names = list(dict.fromkeys(str(one) for one in own if one is not None))
+    if not names:
         return None
     values = checks.label_values(labels, "labels")
     unnamed = any(names == [form.format(k) for k in range(len(names))] for form in UNNAMED)
-    if unnamed and not (values.dtype.kind == "U" and set(values.tolist()) <= set(names)):
+    as_text = len(names) > 1 and values.dtype.kind == "U" and set(values.tolist()) <= set(names)
+    if unnamed and not as_text:
         return None
-    return _classes_of_columns(stems(names, None), values)
+    return _classes_of_names(stems(names, None), values)
 
 
 def classes_in_order(classes: object, own: Sequence[object] | None) -> object:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import matmul_toeplitz, solve_triangular
 from scipy.optimize import isotonic_regression
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet
@@ -150,6 +150,7 @@ POINTS = 2**16  # places at a time
 PRODUCTS = 2**22  # entries of the kernel by the grid at a time
 VALUES_PER_THREAD = 2**19  # latent values at a time, of each thread
 NODES = 64  # of the Gauss-Hermite rule
+WIDE = 2.0  # deviation up to which it is exact to ten digits
 KNOTS = 1024
 TILT = 1e-6  # slope over that of the prior mean that a projection keeps, so that ranks stay
 
@@ -240,8 +241,6 @@ def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: 
 
     f_1 - f_0 is normal, so that it is the mean of a logistic function of one normal variable.
     """
-    x, weight = np.polynomial.hermite.hermgauss(NODES)
-    x, weight = math.sqrt(2) * x, weight / math.sqrt(math.pi)
     out = np.empty(len(z))
     for part in blocks(len(z), POINTS):
         ends = [process.project(q, np.ascontiguousarray(z[part, k])).A for k in (0, 1)]
@@ -254,8 +253,23 @@ def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: 
             variance = variance - 2 * shared
         deviation = np.sqrt(np.maximum(variance, 0.0))
         centre = mean[part, 1] - mean[part, 0]
-        out[part] = expit(centre[:, None] + deviation[:, None] * x) @ weight
+        out[part] = _mean_logistic(centre, deviation)
     return out
+
+
+def _mean_logistic(mean: Floats, deviation: Floats) -> Floats:
+    """Return the mean of 1 / (1 + exp(-f)), f normal, to ten digits.
+
+    It is P(L < f) of a logistic L. Where f is wide the quadrature is over L, by trapezoids, whose
+    error falls exponentially for an analytic density; elsewhere over f.
+    """
+    x, weight = np.polynomial.hermite.hermgauss(NODES)
+    out = expit(mean[:, None] + math.sqrt(2) * deviation[:, None] * x) @ weight / math.sqrt(math.pi)
+    L = np.arange(-50, 51) * (step := 0.65)
+    wide = deviation > WIDE
+    below = ndtr((mean[wide, None] - L) / deviation[wide, None])
+    out[wide] = below @ (step * expit(L) * expit(-L))
+    return np.asarray(out)
 
 
 def knots(low: float, high: float, *, logarithmic: bool) -> Floats:

@@ -107,14 +107,28 @@ def test_monotone_option_leaves_a_rising_mean_alone():
 
 
 @wavy
-def test_gauss_hermite_is_the_limit_of_draws():
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_gauss_hermite_is_the_limit_of_draws(covariance):
     _, probs, codes = overconfident(2, 150)
-    for covariance in ("full", "diagonal"):
-        calibrator = GPCalibrator(covariance=covariance).fit(probs, codes)
-        exact = calibrator.predict_proba(probs)
-        calibrator.set_params(inference="monte-carlo", n_samples=20_000)
-        drawn = calibrator.predict_proba(probs[:20])
-        assert drawn == pytest.approx(exact[:20], abs=0.005)
+    calibrator = GPCalibrator(covariance=covariance).fit(probs, codes)
+    exact = calibrator.predict_proba(probs[:20])
+    calibrator.set_params(inference="monte-carlo", n_samples=20_000)
+    assert calibrator.predict_proba(probs[:20]) == pytest.approx(exact, abs=0.005)
+
+
+@wavy
+def test_gauss_hermite_is_right_where_the_latent_function_is_wide():
+    """Far outside of the data, with a deviation of 30 at least."""
+    rng = np.random.default_rng(0)
+    event, far = rng.uniform(0.3, 0.7, 60), np.array([1e-9, 1e-7, 1e-5, 0.02])
+    probs, rows = np.column_stack([1 - event, event]), np.column_stack([1 - far, far])
+    wide = {"variance_bounds": (900, 901), "length_scale_bounds": (0.5, 0.6)}
+    calibrator = GPCalibrator(covariance="diagonal", **wide).fit(
+        probs, rng.uniform(size=60) < event
+    )
+    exact = calibrator.predict_proba(rows)
+    calibrator.set_params(inference="monte-carlo", n_samples=40_000)
+    assert calibrator.predict_proba(rows) == pytest.approx(exact, abs=0.01)
 
 
 @pytest.mark.full
