@@ -119,14 +119,14 @@ def rows_named(place: Callable[[int], str] | None) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """Show a value in a message: its repr in one line, cut after 60 characters.
+    """Show a value in a message: its repr in one line, without addresses, cut at 60 characters.
 
     Examples
     --------
     >>> shown({"a": 1})
     "{'a': 1}"
     """
-    text = " ".join(repr(value).split())
+    text = re.sub(r" at 0x[0-9A-Fa-f]+(?=>)", "", " ".join(repr(value).split()))
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 

@@ -198,8 +198,9 @@ class OneEvent:
 
         By default they are level, slope and curvature on the log odds.
         """
-        powers = np.vander(self.log_odds, 3, increasing=True).T
-        slopes = component.orthonormal(powers if functions is None else functions, self.noise)
+        if functions is None:
+            functions = np.vander(self.log_odds, 3, increasing=True).T
+        slopes = component.orthonormal(functions, self.noise)
         slopes *= self.scale
 
         sums = Summing(
