@@ -119,9 +119,9 @@ def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
       resampled independently of each other, so under the null hypothesis the vectors
       :math:`(p_{1b}, p_{2b}, \ldots)`, the observed one among them, are exchangeable, and p is
       valid at every n as that of each group is;
-    - elsewhere, and where p-values of clusters are those of independent rows, with the chi^2
-      distribution with two degrees of freedom a group, which is conservative where the p-values
-      are.
+    - elsewhere, where a group has so few clusters that all their signs are listed, and where
+      p-values of clusters are those of independent rows, with the chi^2 distribution with two
+      degrees of freedom a group, which is conservative where the p-values are.
 
     References
     ----------
@@ -131,7 +131,8 @@ def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
     first, drawn = rows[0], dict[str, Any]()
     pvalues = np.array([row.pvalue for row in rows])
     replicates = [row.replicates for row in rows if row.replicates is not None]
-    if len(replicates) == len(rows) and not _are_raised(rows):
+    alike = len({one.values.size for one in replicates}) == 1  # unless all signs of one are listed
+    if len(replicates) == len(rows) and alike and not _are_raised(rows):
         # The observed p-values are the first.
         combined = np.sum([-2.0 * np.log(one.pvalues()) for one in replicates], axis=0)
         statistic, resampled = float(combined[0]), combined[1:]

@@ -20,6 +20,7 @@ from scipy.special import expit
 from caltest.htests.combine import result_of_all
 from caltest.measures.gap import EventRows, Gap, Where, event_rows
 from caltest.nulls.base import Replicates
+from caltest.nulls.cluster import FEW_EVENTS
 from caltest.numerics.joint import log_mean_exp, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.render import named
@@ -125,6 +126,12 @@ class Event:
     def common(self) -> Floats:
         """The curve of all groups, (U,)."""
         return np.asarray(expit(self.x + self.basis @ self.curve(self.basis)))
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether clusters have few events, so that their sums are far from symmetric."""
+        few = float((self.size * self.common) @ (1.0 - self.common)) < FEW_EVENTS
+        return self.dependent and few
 
     def information(self, weight: Floats) -> Floats:
         """Return the weighted products of the basis, (G, k, k), times the variances of the events.
@@ -265,14 +272,14 @@ def difference_of(
     if not events:
         return None
     drawn = [event.drawn(n_resamples, seed) for event in events]
-    each = np.array([_statistics(*one) for one in drawn])  # (E, 3, B + 1)
-    own = [each[:, 0].sum(axis=0), each[:, 1].max(axis=0), each[:, 2].sum(axis=0)]
-    values = np.round(own, DECIMALS)
-    tails = [tail_scores(one, float(one.max()), two_sided=False) for one in values]
-    replicates = Replicates(log_mean_exp(np.array(tails)), 1.0, "greater")
+    replicates = _combined(drawn)
+    pvalue = replicates.pvalue
+    if len(events) == 1 and events[0].is_rare:
+        alone = replace(events[0], clusters=None)
+        pvalue = max(pvalue, _combined([alone.drawn(n_resamples, seed)]).pvalue)
     shifts = np.array([(scores[0, ::2], np.diag(V)[::2]) for scores, V in drawn])  # (E, 2, G)
     far, sd = np.abs(shifts[:, 0]), np.sqrt(np.maximum(shifts[:, 1], LEAST))
-    if wording.speaks(replicates.pvalue, level):
+    if wording.speaks(pvalue, level):
         far = far / sd
     else:  # where the largest difference is not ruled out
         far = (far + 2.0 * sd) * np.array([event.points for event in events])
@@ -286,7 +293,7 @@ def difference_of(
     about: dict[str, Any] = {"groups": len(firsts), "n": sum(row.n for row in firsts)}
     about |= {"n_resamples": n_resamples, "seed": seed}
     return replace(
-        result_of_all(first, "C", value, replicates.pvalue, text, **about),
+        result_of_all(first, "C", value, pvalue, text, **about),
         test="difference",
         method="Test that all groups have the same error at the same predictions",
         null=wording.COMMON,
@@ -295,6 +302,15 @@ def difference_of(
         level=level,
         size=events[e].gap(int(g), name, float(shifts[e, 1, g]), far.size),
     )
+
+
+def _combined(drawn: Sequence[tuple[Floats, Floats]]) -> Replicates:
+    """Combine the statistics of scores observed and resampled of each event, with covariances."""
+    each = np.array([_statistics(*one) for one in drawn])  # (E, 3, B + 1)
+    own = [each[:, 0].sum(axis=0), each[:, 1].max(axis=0), each[:, 2].sum(axis=0)]
+    values = np.round(own, DECIMALS)
+    tails = [tail_scores(one, float(one.max()), two_sided=False) for one in values]
+    return Replicates(log_mean_exp(np.array(tails)), 1.0, "greater")
 
 
 def _statistics(scores: Floats, covariance: Floats) -> Floats:

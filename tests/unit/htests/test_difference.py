@@ -64,6 +64,21 @@ def test_sure_predictions_that_come_true_are_no_difference(seed):
     assert _test(p, (p > 0.5).astype(int), rng.integers(0, 5, 30)).difference.pvalue == 1.0
 
 
+def test_clusters_with_few_events_have_no_smaller_p_than_redrawn_labels():
+    """Signs of clusters alone reject in a tenth of such data sets."""
+    cluster, raised = np.arange(1000) // 10, 0
+    group = (cluster * 4) // 100
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        p = expit(-3.9 + 1.2 * rng.normal(size=1000) + np.linspace(-1, 1, 4)[group])
+        y = (rng.random(1000) < p).astype(int)
+        signs = _test(p, y, group, cluster=cluster).difference.pvalue
+        redrawn = _test(p, y, group).difference.pvalue
+        assert signs >= redrawn
+        raised += signs == redrawn
+    assert raised
+
+
 def test_slopes_that_differ_are_found():
     """One group is right and one the wrong way round, both with the same mean."""
     p, y, _ = _rows(0.0, slope=1.0, n=600)

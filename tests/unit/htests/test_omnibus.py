@@ -121,6 +121,15 @@ def test_raised_groups_have_the_chi2_law():
     assert table.verdict().pvalue > 0.1
 
 
+def test_groups_of_which_one_has_few_clusters_have_the_chi2_law():
+    """All signs of the 4 clusters of one are listed; the other has random ones."""
+    rows = grouped("M1", [40, 160], seed=6)
+    table = run(rows.with_clusters(np.arange(200) // 10), test="brier", lens="strong")
+    assert table.together is None
+    expected = stats.combine_pvalues(table.pvalues, method="fisher")
+    assert table.omnibus[0].pvalue == pytest.approx(expected.pvalue)
+
+
 def test_rows_of_groups_count_once_for_several_tests():
     """Two tests of two groups have the rows of both, not of the first or of each test."""
     table = run(grouped("M1", [30, 20]), test=["skce", "ece"])
