@@ -245,7 +245,7 @@ def difference_of(
     Parameters
     ----------
     rows : sequence of HTest
-        Tests of groups; of several of a group, the first is taken.
+        Tests of groups; of several of a group, the first under the lens that most groups have.
     n_resamples, seed, level : int, int, and float or None
         As for `test_calibration`.
 
@@ -263,7 +263,10 @@ def difference_of(
     (1959), Optimal asymptotic tests of composite statistical hypotheses; Liu (1988), Bootstrap
     procedures under some non-iid models, Ann. Statist. 16 (signs).
     """
-    firsts = list({row.group: row for row in reversed(rows)}.values())[::-1]
+    by_lens: dict[str, dict[Any, HTest]] = {}
+    for row in rows:
+        by_lens.setdefault(str(row.lens), {}).setdefault(row.group, row)
+    firsts = list(max(by_lens.values(), key=len).values())
     parts = [_columns(row) for row in firsts]
     if len(parts) < 2 or not all(parts):
         return None

@@ -62,7 +62,7 @@ def weights(draw: Draw) -> Case:
     groups = np.array(["a", "b", "c"])[draw.rng.integers(0, 3, n)]
     given = hostile_weights(draw, groups, codes)
     data: dict[str, Any] = {"sample_weight": given}
-    options = draw.some(by=groups, cluster=draw.rng.integers(0, max(1, n // 2), n))
+    options = draw.some(by=groups, cluster=draw.rng.integers(0, draw.one((3, max(1, n // 2))), n))
     one = draw.one(list(REGISTRY))
     lens = draw.one(("strong", "confidence", "classwise", "top-label", "top-1"))
     keys = [key for key in ct.calibrators.REGISTRY if key not in ("one-vs-rest", "ensemble", "gp")]
