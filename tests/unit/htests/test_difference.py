@@ -81,12 +81,11 @@ def test_clusters_with_few_events_have_no_smaller_p_than_redrawn_labels():
 
 def test_groups_are_compared_under_a_lens_that_all_have():
     """In the small group no bin has two rows under the first lens, so that its first is another."""
-    probs = np.random.default_rng(0).dirichlet([1, 1, 1], 43)
-    probs[40:] = [[0.15, 0.25, 0.6], [0.22, 0.37, 0.41], [0.27, 0.19, 0.54]]
+    probs, row = np.random.default_rng(0).dirichlet([2, 2, 2], 44), np.arange(44)
     asked = {"test": ["debiased-ece", "brier"], "lens": ["strong", "confidence"]}
-    table = _test(probs, np.arange(43) % 3, np.arange(43) // 40, **asked)
-    assert next(row.lens for row in table if row.group == 1) == "confidence"
-    assert table.difference.n == 43
+    table = _test(probs, row % 3, row // 40, cluster=row // 2, **asked)
+    assert next(one.lens for one in table if one.group == 1) == "confidence"
+    assert table.difference.n == 44
 
 
 def test_slopes_that_differ_are_found():
