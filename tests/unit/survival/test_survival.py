@@ -182,16 +182,24 @@ def test_what_no_event_by_the_horizon_tells():
         survival.smooth_calibration(rows)
 
 
+STEP = {  # the one event by 1 has the largest risk
+    "time": [0.25, 1.25, 1.75, 0.5, 1.0, 1.5, 1.25, 1.25],
+    "event": [0, 1, 1, 1, 0, 1, 0, 0],
+    "risk": [0.5, 0.2, 0.1, 0.8, 0.3, 0.7, 0.7, 0.8],
+}
+
+
 @pytest.mark.parametrize(
     ("function", "change", "match"),
     [
+        (survival.calibration_slope, STEP, "does not converge"),
         (survival.observed_expected_ratio, {"risk": np.zeros(300)}, "all predicted risks are 0"),
         (survival.calibration_slope, {"risk": np.full(300, 0.3)}, "too few distinct ones"),
         (survival.cumulative_incidence, {"clusters": np.zeros(300)}, "all rows are of one cluster"),
     ],
 )
 def test_what_rows_do_not_tell_is_no_estimate(function, change, match):
-    """A ratio to 0, the slope of one risk, and how clusters vary of which there is one."""
+    """A slope without end, a ratio to 0, the slope of one risk, and one cluster do not tell."""
     rows = simulated(300, 0)
     given = {"risk": rows.probs[:, 1], "time": rows.time, "event": rows.event} | change
     with pytest.raises(NotApplicable, match=match):
