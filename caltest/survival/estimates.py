@@ -341,6 +341,7 @@ def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
     checks.check_instance(survival, SurvivalPredictions, "survival", REMEDY)
     events, total = survival.censoring.weights * survival.labels, float(survival.mass.sum())
     value = float(events.sum()) / total
+    value = value if value < 1.0 - LEAST else 1.0
     own = _of_clusters(survival.censoring.influences(events) - survival.mass * value, survival)
     return value, float(np.sqrt(own @ own)) / total
 

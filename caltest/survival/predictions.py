@@ -293,12 +293,13 @@ class SurvivalPredictions(Predictions):
 
     def _check_followed(self, where: str = "") -> None:
         """Raise InvalidInput where what happens before the horizon is not known of any late row."""
-        last = float(self.time.max())
-        if self.is_lost.all():
-            got = f"all {self.n} rows are censored before{where}"
+        counts = self.mass > 0
+        last = float(self.time[counts].max())
+        if self.is_lost[counts].all():
+            got = f"all rows are censored before{where}"
             remedy = "choose an earlier horizon, of which the status of rows is known"
             raise invalid(f"horizon must be reached by rows, not {self.horizon:g}", got, remedy)
-        if last < self.horizon and (self.event[self.time == last] == 0).any():
+        if last < self.horizon and (self.event[counts & (self.time == last)] == 0).any():
             rule = f"horizon must be at most the last time that was observed{where}, {last:g}"
             reason = "beyond it the observed risk is not known: choose an earlier horizon"
             raise invalid(rule, f"{self.horizon:g}", reason)

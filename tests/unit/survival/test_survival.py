@@ -206,6 +206,14 @@ def test_what_rows_do_not_tell_is_no_estimate(function, change, match):
         function(ct.SurvivalPredictions(**given, horizon=HORIZON))
 
 
+def test_observed_risk_of_one_is_no_number_below_it():
+    """The last row has the event, so that the weighted sum is 1 but for rounding."""
+    rows = {"time": [1, 2, 3, 4, 4.5], "event": [0, 1, 0, 0, 1], "horizon": 5}
+    found = survival.cumulative_incidence(ct.SurvivalPredictions([0.3] * 5, **rows))
+    assert found.value == found.high == 1.0
+    assert found.low < 0.5
+
+
 def test_weights_count_rows_as_often():
     """A weight of 2 is a second row like it, for the observed risk."""
     rows = simulated(120, 11, ties=True)
@@ -372,6 +380,8 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"time": np.array([1, 3, 2], "m8[ns]")}, r"time must be numbers; got dtype timedelta64"),
         ({"event": [-1, 1, 0]}, "event must be 0 .*-1 at row 0"),
         ({"horizon": 9.0}, "horizon must be at most the last time that was observed, 3; got 9"),
+        ({"sample_weight": [1, 0, 1]}, "horizon must be at most .*, 2; got 2.5; beyond it"),
+        ({"sample_weight": [0, 0, 1]}, "all rows are censored before"),
         ({"horizon": 0}, "horizon must be a positive number"),
         ({"time": [9.0, 3.0, 2.0], "horizon": 9.5, "event": [0, 1, 0]}, "horizon must be at most"),
     ],
