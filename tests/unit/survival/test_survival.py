@@ -305,6 +305,10 @@ def test_a_calibration_compares_events_with_those_of_rows_at_risk():
     assert result.estimate == pytest.approx(event.sum() / time.sum())
     assert ct.survival.a_calibration(np.exp(-2 * time), event).pvalue < 1e-3 < result.pvalue
     assert ct.survival.a_calibration(np.ones(3), [1, 0, 0]).pvalue < 1e-9
+    one = ct.survival.a_calibration(np.full(50, np.exp(-1e-4)), np.arange(50) == 0)
+    assert one.pvalue == pytest.approx(2 * -np.expm1(-0.005))  # the chance of one event or more
+    few = ct.survival.a_calibration(np.full(50, np.exp(-0.12)), np.arange(50) == 0)
+    assert few.pvalue == pytest.approx(2 * 7 * np.exp(-6))
     with pytest.warns(ct.SuspectInputWarning, match="survival is 0 in 1 of 2 rows"):
         assert ct.survival.a_calibration([0.0, 0.5], [1, 1]).pvalue < 1e-9
 
@@ -427,7 +431,8 @@ def test_messages_name_what_the_caller_passed():
             test([0.2, 1.4], [1, 0])
         with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got 5"):
             test([0.2, 0.4], [1, 0], level=5)
-        assert "are expected in each bin" in str(test([0.2, 0.4], [1, 0]))
+        few = "Poisson with mean 2.526", "0.2 are expected in each bin"
+        assert few[test is survival.d_calibration] in str(test([0.2, 0.4], [1, 0]))
         uniform = (np.arange(50) + 0.5) / 50  # 5 in each of ten bins are enough, and 4.9 are few
         assert "are expected" not in str(test(uniform, np.ones(50)))
         with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
