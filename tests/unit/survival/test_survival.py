@@ -462,6 +462,10 @@ def test_calls_that_redraw_labels_say_so():
     for test in ("hosmer-lemeshow", "ici", "calibration-belt"):
         with pytest.raises(NotApplicable, match="takes no censored rows; use"):
             ct.test_calibration(rows, test=test)
+    with pytest.raises(NotApplicable, match="a tolerance takes no censored rows; leave out tol"):
+        ct.test_calibration(rows, test="ks", tolerance=0.1)
+    with pytest.raises(NotApplicable, match="a monitor takes no censored rows"):
+        ct.Monitor().update(rows)
     with pytest.raises(NotApplicable, match="segments redraw labels"):
         ct.test_calibration(rows, segments={"a": rows.groups == "a"})
     with pytest.raises(NotApplicable, match="simulate times"):
