@@ -354,6 +354,8 @@ def test_rows_stay_survival_predictions():
     np.testing.assert_array_equal(known.sample_weight, rows.sample_weight[~rows.is_lost])
     half = ct.test_calibration(lambda probs: 0.5 * probs[:, 1], rows, test="ks", rng=1)
     assert half.null == "cluster"
+    both = ct.compare_models({"one": rows, "same": rows}, test="ks", n_resamples=19, rng=1)
+    assert f"note: censored: {rows.is_lost.sum()} of 200 rows before the horizon 1" in str(both)
     assert half.size.predicted == pytest.approx(
         0.5 * np.average(rows.probs[:, 1], weights=rows.sample_weight)
     )
