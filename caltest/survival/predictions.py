@@ -17,6 +17,7 @@ from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 AT_A_TIME = 1 << 22  # events redrawn at a time
 ROW = "row"
+LARGEST = 2.0**53  # code of an event, up to which numbers are whole
 
 
 class Censoring:
@@ -214,6 +215,7 @@ class SurvivalPredictions(Predictions):
         mass = np.ones(n)
         if sample_weight is not None:
             mass = checks.check_weights(sample_weight, n)
+            mass = mass / mass.max()  # whose sum is finite
             mass = mass / mass[mass > 0].mean()
         happened = ((codes == kind) & (times <= end)).astype(np.int64)
         names = np.array([f"no event by {end:g}", f"event by {end:g}"])
@@ -337,7 +339,7 @@ def check_events(event: object, n: int, cause: int = 1) -> Codes:
     rule = "event must be 0 where a row is censored, 1 or True the event, 2, 3, ... other events"
     wrong = np.ones(n, np.bool_)
     if values.dtype.kind in "biuf":
-        wrong = ~((values >= 0) & (values == np.floor(values)) & (values < np.inf))
+        wrong = ~((values >= 0) & (values == np.floor(values)) & (values < LARGEST))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise invalid(rule, f"{shown(values.tolist()[row])} at row {row}", "code it so")

@@ -222,6 +222,8 @@ def test_weights_count_rows_as_often():
     both = ct.SurvivalPredictions(*columns, horizon=HORIZON)
     weighted = simulated(120, 11, ties=True, sample_weight=1.0 + twice)
     observed = ct.survival.cumulative_incidence(weighted).value
+    huge = simulated(120, 11, ties=True, sample_weight=8e307 * (1.0 + twice))
+    np.testing.assert_allclose(huge.mass, weighted.mass)
     assert observed == pytest.approx(ct.survival.cumulative_incidence(both).value)
 
 
@@ -385,6 +387,7 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"event": [None, 1, 0]}, "event must be 0 .*None at row 0"),
         ({"time": np.array([1, 3, 2], "m8[ns]")}, r"time must be numbers; got dtype timedelta64"),
         ({"event": [-1, 1, 0]}, "event must be 0 .*-1 at row 0"),
+        ({"event": [1e19, 1, 0]}, r"event must be 0 .*1e\+19 at row 0"),
         ({"horizon": 9.0}, "horizon must be at most the last time that was observed, 3; got 9"),
         ({"sample_weight": [1, 0, 1]}, "horizon must be at most .*, 2; got 2.5; beyond it"),
         ({"sample_weight": [0, 0, 1]}, "all rows are censored before"),
