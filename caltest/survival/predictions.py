@@ -262,9 +262,10 @@ class SurvivalPredictions(Predictions):
         """
         kept = checks.check_rows(rows, self.n)
         part = super().subset(kept)
-        if not self.is_lost[kept].any() and self.sample_weight is not None:
-            part.__dict__["mass"] = checks.read_only(self.sample_weight[kept])
-        part.__dict__["sample_weight"] = checks.read_only(part.censoring.weights)
+        if not part.is_lost.any() and self.sample_weight is not None:
+            _weigh(part, self.sample_weight[kept])
+        else:
+            _weigh(part, self.mass[kept])
         return part
 
     def by_group(self) -> dict[object, Self]:
@@ -276,7 +277,9 @@ class SurvivalPredictions(Predictions):
             If a group has none.
         """
         parts = super().by_group()
-        for group, part in parts.items():
+        places = np.unique(np.asarray(self.groups), return_inverse=True)[1]
+        for place, (group, part) in enumerate(parts.items()):
+            _weigh(part, self.mass[places == place])  # also where none of its rows is lost
             part._check_followed(f" in group {group!r}")  # noqa: SLF001, its own
         return parts
 
@@ -310,6 +313,13 @@ class SurvivalPredictions(Predictions):
     def kind(self) -> str:
         """The horizon, for print."""
         return f"horizon={self.horizon:g}"
+
+
+def _weigh(rows: SurvivalPredictions, mass: Floats) -> None:
+    """Set the sample weights, and estimate those of the known status by them."""
+    rows.__dict__.pop("censoring", None)
+    rows.__dict__["mass"] = checks.read_only(mass)
+    rows.__dict__["sample_weight"] = checks.read_only(rows.censoring.weights)
 
 
 def _check_times(time: object, n: int) -> Floats:

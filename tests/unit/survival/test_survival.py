@@ -152,6 +152,10 @@ def test_groups_have_weights_of_their_own():
     for row, name in zip(table.rows, ("a", "b"), strict=True):
         some = groups == name
         assert row.size.observed == pytest.approx(aalen_johansen(rows.time[some], rows.event[some]))
+    time = np.where((groups == "a") & rows.is_lost, 9.0, rows.time)
+    given = {"horizon": HORIZON, "groups": groups}
+    followed = ct.SurvivalPredictions(rows.probs[:, 1], time, rows.event, **given).by_group()["a"]
+    assert (followed.sample_weight == 1).all()  # those that were lost are of the other group
 
 
 def test_clusters_have_one_sign():
