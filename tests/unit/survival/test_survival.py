@@ -161,6 +161,19 @@ def test_groups_have_weights_of_their_own():
     )
 
 
+@pytest.mark.parametrize("seed", [13, 34])
+def test_few_weights_of_a_group_are_no_difference(seed):
+    """Sixty rows of which ten count are compared by redrawn events too: p = 0.08 and 0.04 else."""
+    rng, groups = np.random.default_rng(seed), np.arange(120) % 2
+    hazard = 0.45 * np.exp(0.8 * rng.normal(size=120))
+    first, lost = rng.exponential(1 / hazard), np.where(groups == 0, 9, rng.exponential(0.5, 120))
+    given = np.minimum(first, lost), first <= lost
+    rows = ct.SurvivalPredictions(-np.expm1(-hazard), *given, horizon=HORIZON, groups=groups)
+    table = ct.test_calibration(rows, test="ks", by=True, n_resamples=99, rng=1)
+    assert table.difference.pvalue > 0.1
+    assert "labels redrawn from one curve" in table.difference.null_text
+
+
 def test_clusters_have_one_sign():
     """Rows of a cluster that are alike make p-values larger."""
     few = simulated(150, 10, factor=1.3)
