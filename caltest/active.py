@@ -71,7 +71,8 @@ class ActiveLearner:
     query : {"entropy", "margin", "uncertainty"}
         The criterion; see `query_scores`.
     threshold : float, default 0.5
-        In (0, 1); the paper's is 0.5, that of the authors' program 0.25.
+        In (0, 1); the paper's is 0.5, that of the authors' program 0.25. Of m classes the
+        uncertainty is 1 - 1 / m at most, so that it must be less there.
     start : int, default 1000
         Labels bought before the first query.
     points : sequence of int, default (1000, 2500, 4000)
@@ -159,6 +160,10 @@ class ActiveLearner:
             raise invalid(
                 rule, f"labels {shown(np.unique(labels).tolist())}", "add what is missing"
             )
+        most = 1 - 1 / self.classes_.size
+        if self.query == "uncertainty" and self.threshold >= most:
+            rule = f"threshold must be below 1 less the least confidence, {most:.3g}"
+            raise invalid(rule, f"{self.threshold:g}", "pass a smaller one, or query='margin'")
         self.model_, self.calibrator_ = clone(self.model, safe=False), None
         self._learnt = self._kept = np.empty(0, dtype=np.int64)
         self._learn(rows, labels, np.arange(self.start))

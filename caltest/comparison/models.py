@@ -196,7 +196,7 @@ def compare_models(
         m=first.m,
         library=first.library,
         seed=seed,
-        notes=notes,
+        notes=(*notes, *(f"{name}: {text}" for name, text in first.described.items())),
         tests=_tested(seen, tests_of, seed, progress),
         **tests_of.facts,
     )

@@ -109,7 +109,8 @@ def rank_methods(
 
     with :math:`c = 1 - \sum (t^3 - t) / (N (k^3 - k))` for sets of t tied scores, has an F
     distribution with k - 1 and (k - 1)(N - 1) degrees of freedom, roughly: no p-value is below
-    :math:`(k!)^{1 - N}`, the chance that all data sets order k equal methods alike. The critical
+    :math:`(k!)^{1 - N}`, the chance that all data sets order k equal methods alike, which is larger
+    where methods tie: a set of t has one order in place of t!. The critical
     difference is :math:`q \sqrt{k (k + 1) / (6 N)}` with q the upper quantile of the Studentized
     range over :math:`\sqrt 2` (Nemenyi); with a control, the normal quantile at
     level / (2 (k - 1)) (Bonferroni-Dunn).
@@ -169,7 +170,7 @@ def rank_methods(
             remedy = "pass the ranks of all methods, ties shared"
             raise invalid(rule, f"a mean of {ranks.mean():.4g}", remedy)
         size = checks.check_integer(n_datasets, "n_datasets", minimum=2)
-        ties = 0.0
+        ties, least = 0.0, (1 - size) * math.lgamma(k + 1)
     else:
         checks.check_unused("where scores are given", n_datasets=n_datasets)
         values = checks.as_numbers(scores, "scores").astype(np.float64)
@@ -187,6 +188,9 @@ def rank_methods(
         # A set of t ties has t (t^2 - 1) / 12 less spread than t different ranks.
         spread = np.square(table - (k + 1) / 2).sum() * 12 / (size * (k**3 - k))
         ranks, ties = table.mean(axis=0), 1.0 - float(spread)
+        tied = np.sum(table[:, :, None] == table[:, None], axis=2)  # each counts its set of t
+        orders = math.lgamma(k + 1) - np.sum(scipy.special.gammaln(tied + 1) / tied, axis=1)
+        least = float(orders.max() - orders.sum())
     called = check_names(range(1, k + 1) if names is None else names, k)
     chosen = None if control is None else called[check_control(control, called)]
     return Ranking(
@@ -199,18 +203,20 @@ def rank_methods(
         procedure="Nemenyi" if chosen is None else "Bonferroni-Dunn",
         control=chosen,
         df=(k - 1, (k - 1) * (size - 1)),
-        **dict(zip(FRIEDMAN, _friedman(ranks, size, ties), strict=True)),
+        **dict(zip(FRIEDMAN, _friedman(ranks, size, ties, least), strict=True)),
     )
 
 
 FRIEDMAN = "chi2", "chi2_pvalue", "statistic", "pvalue"
 
 
-def _friedman(ranks: Floats, size: int, ties: float) -> tuple[float, float, float, float]:
-    """Return chi-squared and F, each with its upper tail."""
+def _friedman(
+    ranks: Floats, size: int, ties: float, least: float
+) -> tuple[float, float, float, float]:
+    """Return chi-squared and F, each with its upper tail, which is exp(least) at least."""
     k = ranks.size
-    # The chance that every data set has the order of the first, below which both tails may fall.
-    smallest = max(math.exp((1 - size) * math.lgamma(k + 1)), float(np.finfo(float).tiny))
+    # The chance of such ranks but for the names of methods, below which both tails may fall.
+    smallest = max(math.exp(least), float(np.finfo(float).tiny))
     if ties > 1.0 - 1e-9:
         warnings.warn(ALL_TIED, DegenerateDataWarning, stacklevel=3)
         return 0.0, 1.0, 0.0, 1.0

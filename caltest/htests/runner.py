@@ -199,10 +199,11 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
     weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
     remarks = [*source.left_out]
-    if weight is not None:
+    mass = getattr(plan.predictions, "mass", weight)  # of censored rows, without their weights
+    if weight is not None and (mass is weight or np.ptp(weight) > 0):
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
         whose = f" ({name})" if isinstance(name, str) else ""
-        if getattr(plan.predictions, "censoring", None) is not None:
+        if (mass != weight).any():
             whose = " for those that were censored"
         remarks.append(f"{wording.WEIGHTED}{whose}{rows if plan.group is None else ''}")
     whole = HTest.from_outcome(

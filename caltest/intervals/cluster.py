@@ -15,11 +15,10 @@ from caltest.measures.outcome import Ends, Outcome, outcome_of
 from caltest.measures.tolerance import Deviation, Tolerance, tolerance_of
 from caltest.nulls.base import Draws, resampling_pvalue
 from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
-from caltest.nulls.tolerance import NO_WEIGHTS
 from caltest.numerics.tails import student_isf, student_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units import Flipped
+from caltest.units import Flipped, check_unweighted
 
 FEWEST_WITH_EVENTS = 10
 STUDENT = "Student's t is exact where their sums are normal, with one variance"
@@ -70,8 +69,7 @@ def cluster_tolerance_test(
         If the measure has no tolerance, or fewer than 10 clusters hold events of either kind.
     """
     known, draws = tolerance_of(measure), Draws(**resamples)
-    if predictions.is_weighted:
-        raise NotApplicable(*NO_WEIGHTS)
+    check_unweighted(predictions, "a tolerance", "leave out tolerance=")
     clusters = Clusters.of(predictions)
     hits = predictions.labels == predictions.predicted
     for kind in (hits, ~hits):

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from caltest.checks import as_array, check_classes, check_unused, in_one_dimension, label_values
-from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
+from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
 from caltest.numerics.labels import content_hashes
@@ -198,6 +198,9 @@ def read_batch(
         given = Predictions(probs, labels, classes=names, **reading)
     else:
         check_unused("where probs have their outcomes", labels=labels)
+    if getattr(given, "censoring", None) is not None:
+        reason = "a monitor takes no censored rows, whose outcomes are not known"
+        raise NotApplicable(reason, "use test_calibration")
     if given.is_weighted:
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
     if given.has_dependence:  # an outcome must have its probability given all before it

@@ -64,8 +64,9 @@ class Clusters:
         numbers, codes = np.unique(predictions.clusters, return_inverse=True)
         found = cls(codes.astype(np.int64), numbers, predictions.unit, predictions.censoring)
         if found.count < 2:
+            one = "there is one row" if predictions.n == 1 else f"all rows are of one {found.unit}"
             raise NotApplicable(
-                f"all rows are of one {found.unit}, and a test needs two that are independent",
+                f"{one}, and a test needs two that are independent",
                 "collect others, or find out which rows are independent",
             )
         return found

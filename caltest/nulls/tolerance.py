@@ -6,14 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, draw_poisson, tolerance_of
 from caltest.nulls.base import Draws, drawn_batches, resampled_values, resampling_pvalue
 from caltest.predictions import Predictions
-
-NO_WEIGHTS = ("a tolerance takes no sample weights", "leave out sample_weight= or tolerance=")
+from caltest.units import check_unweighted
 
 
 def tolerance_test(
@@ -25,8 +23,7 @@ def tolerance_test(
     predictions fixed. The distributions are limits: normal with the jackknife error for the SKCE
     and the debiased error over bins, Student's for means over blocks, a bootstrap for KS.
     """
-    if predictions.is_weighted:
-        raise NotApplicable(*NO_WEIGHTS)
+    check_unweighted(predictions, "a tolerance", "leave out tolerance=")
     known = tolerance_of(measure)
     outcome = known.tolerance_test(predictions, tolerance)
     if isinstance(outcome, ToleranceBootstrap):

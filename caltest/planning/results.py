@@ -265,7 +265,8 @@ def _sheet_of(power: Power, title: str, first: Pairs = ()) -> Sheet:
 
 
 def _facts(power: Power) -> Iterator[tuple[str, str]]:
-    setting, first = power.setting, power.rows[0]
+    setting, counts = power.setting, sorted({row.n_datasets for row in power.rows})
+    count = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     tests = ", ".join(dict.fromkeys(row.test for row in power.rows))
     nulls = ", ".join(dict.fromkeys(row.null for row in power.rows))
     resamples = "" if setting.n_resamples is None else f", B = {setting.n_resamples}"
@@ -285,7 +286,7 @@ def _facts(power: Power) -> Iterator[tuple[str, str]]:
     yield "null hypothesis", setting.hypothesis
     yield "null", f"{nulls}{resamples}"
     yield "level", number(setting.level)
-    yield "data sets", f"{first.n_datasets}{each}, seed = {setting.seed}"
+    yield "data sets", f"{count}{each}, seed = {setting.seed}"
 
 
 def _notes(power: Power) -> Iterator[tuple[str, str]]:

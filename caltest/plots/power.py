@@ -55,7 +55,7 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('rows (n)', 'power')
     """
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
     power = result.search if isinstance(result, SampleSize) else result
     checks.check_instance(power, Power, "result", "pass what ct.power or ct.sample_size gave")
@@ -84,6 +84,7 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
             shade: dict[str, Any] = {"color": base.VERMILION, "alpha": base.BAND, "linewidth": 0}
             ax.axvspan(result.low, result.high, label=label, **shade)
     ax.set_ylim(-0.02, 1.02)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if power.n.max() > WIDE * power.n.min():
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -458,13 +458,13 @@ class ModelComparison(Comparison):
     def _headline(self) -> str:
         """The model with the least score, and which ones differ from the reference."""
         parts = [f"Least {self.score}: {self.best} ({number(self[self.best].scores[self.score])})"]
-        kinds = dict[str, list[str]]()
+        kinds, same = dict[str, list[str]](), f"not shown to differ from {self.reference}"
         for row in self.rows:
             one = row.difference
             if one is not None and one.adjusted is not None:
                 word = "worse" if one.difference > 0 else "better"
                 found = one.adjusted <= (0.05 if self.level is None else self.level)
-                key = f"{word} than {self.reference}" if found else "no difference is shown"
+                key = f"{word} than {self.reference}" if found else same
                 kinds.setdefault(key, []).append(f"{one.name} (p {short(one.adjusted)})")
         return "; ".join(parts + [f"{key}: {', '.join(own)}" for key, own in kinds.items()]) + "."
 

@@ -439,12 +439,12 @@ def answer_of_segments(test: SegmentsTest, p: float) -> tuple[str, str]:
 
 def slope_in_words(size: Gap, slope: Ends, *, weighted: bool = False) -> str:
     """Events expected and observed, and the slope of the log odds, with the rows that have them."""
-    sums = " by weight" if weighted else ""
     expected, observed = size.n * size.predicted, size.n * size.observed
+    seen = f"{observed:,.1f} observed by weight" if weighted else f"{observed:,.0f} observed"
     side = ": too extreme" if slope.high < 1 else ": not extreme enough" if slope.low > 1 else ""
     side = ": the wrong way round" if slope.high < 0 else side
     return (
-        f"{expected:,.1f} events expected, {observed:,.0f} observed{sums}; slope of the log odds "
+        f"{expected:,.1f} events expected, {seen}; slope of the log odds "
         f"{slope.estimate:.2f} ({slope.low:.2f} to {slope.high:.2f}){rows_of_slope(slope)}{side}."
     )
 

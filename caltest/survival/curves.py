@@ -74,7 +74,7 @@ def d_calibration(
     counts = np.bincount(bin_of[happened], minlength=count) + np.bincount(at, own, count) + later
     estimate = float(np.abs(counts - s.size / count).max()) / s.size, "largest gap of a bin"
     found = (counts, s.size / count, happened, estimate)
-    return _pearson("D-calibration", *found, freedom=count - 1, level=level)
+    return _result_of("D-calibration", *found, freedom=count - 1, level=level)
 
 
 def a_calibration(
@@ -87,7 +87,9 @@ def a_calibration(
     :math:`\sum_i (\min(V_i, b) - \min(V_i, a))`, is a martingale. Pearson's statistic over
     intervals with equal expected numbers, of at least 5 events each, has about the chi^2
     distribution with as many degrees as there are intervals, whatever the share of censored rows,
-    where `d_calibration` has less power the more there are.
+    where `d_calibration` has less power the more there are. Where fewer than 10 events are
+    expected there is one interval, and the p-value is twice the smaller tail of the Poisson
+    distribution with that mean.
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ def a_calibration(
     ratio = float(counts.sum()) / total if total > 0.0 else math.inf
     estimate = ratio, "observed / expected events"
     found = (counts, total / count, happened, estimate)
-    return _pearson("A-calibration", *found, freedom=count, level=level)
+    return _result_of("A-calibration", *found, freedom=count, level=level)
 
 
 def _own_times(survival: object, event: object, bins: int) -> tuple[Floats, Flags, int]:
@@ -157,7 +159,7 @@ def _own_times(survival: object, event: object, bins: int) -> tuple[Floats, Flag
     return s, happened, count
 
 
-def _pearson(
+def _result_of(
     title: str,
     counts: AnyArray,
     expected: float,
@@ -167,17 +169,21 @@ def _pearson(
     freedom: int,
     level: float | None,
 ) -> HTest:
-    """Return the chi^2 test of numbers of events in bins of an equal expected number."""
-    off = float(np.square(counts - expected).sum())
-    statistic = off / expected if expected > 0.0 else math.inf
-    pvalue = float(scipy.special.chdtrc(freedom, statistic))
-    text = f"chi^2 with {freedom} degree{'' if freedom == 1 else 's'} of freedom"
+    """Return the test of numbers of events in bins of an equal expected number."""
     lost = f"{np.count_nonzero(~happened)} of {happened.size} rows"
     about: dict[str, Any] = {"parameters": {"bins": counts.size, "censored": lost}}
-    if expected < ENOUGH:
-        about["notes"] = (f"{expected:.3g} are expected in each bin: of few, chi^2 is rough",)
+    if counts.size == 1:
+        name, statistic, text = "events", float(counts[0]), f"Poisson with mean {expected:.4g}"
+        above = float(scipy.special.pdtrc(statistic - 1.0, expected)) if statistic else 1.0
+        pvalue = min(1.0, 2.0 * min(above, float(scipy.special.pdtr(statistic, expected))))
+    else:
+        name, statistic = "chi^2", float(np.square(counts - expected).sum()) / expected
+        pvalue = float(scipy.special.chdtrc(freedom, statistic))
+        text = f"chi^2 with {freedom} degree{'' if freedom == 1 else 's'} of freedom"
+        if expected < ENOUGH:
+            about["notes"] = (f"{expected:.3g} are expected in each bin: of few, chi^2 is rough",)
     return HTest.from_outcome(
-        outcome_of("chi^2", statistic, pvalue, text, estimate[0], **about),
+        outcome_of(name, statistic, pvalue, text, estimate[0], **about),
         test=title.lower(),
         method=f"Asymptotic test of calibration: {title}",
         estimate_name=estimate[1],

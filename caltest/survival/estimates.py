@@ -20,6 +20,7 @@ LEAST = 1e-12  # smaller risks, and larger than 1 less it, count as this one in 
 KNOTS = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}
 REMEDY = "pass caltest.SurvivalPredictions(risk, time, event, horizon=365), for example"
 STEPS, CLOSE = 100, 1e-10  # of Gauss and Newton
+FLAT = 1e-6  # a change of risks for which a fit has no minimum
 
 
 class Estimate(NamedTuple):
@@ -340,6 +341,7 @@ def _observed(survival: SurvivalPredictions) -> tuple[float, float]:
     checks.check_instance(survival, SurvivalPredictions, "survival", REMEDY)
     events, total = survival.censoring.weights * survival.labels, float(survival.mass.sum())
     value = float(events.sum()) / total
+    value = value if value < 1.0 - LEAST else 1.0
     own = _of_clusters(survival.censoring.influences(events) - survival.mass * value, survival)
     return value, float(np.sqrt(own @ own)) / total
 
@@ -390,6 +392,9 @@ def _fit(
         hazard = np.exp(eta)
         return theta + np.expm1(-hazard), design * np.exp(eta - hazard)[:, np.newaxis]
 
+    if np.linalg.matrix_rank(design) < beta.size:
+        reason = "the risks are too few distinct ones for a fit by them"
+        raise NotApplicable(reason, "use observed_expected_ratio")
     gaps, slopes = terms(beta)
     for _ in range(STEPS):
         step = np.linalg.lstsq(slopes, gaps, rcond=None)[0]
@@ -401,13 +406,14 @@ def _fit(
         if float(np.abs(size * step).max()) < 1e-9 * max(1.0, float(np.abs(beta).max())):
             break
     else:
+        size = 0.0
+    rows, sizes, columns = np.linalg.svd(slopes, full_matrices=False)
+    # A step from 0 to 1 is no fit: all that it hangs on is the row in between, or none.
+    leverage = float(np.square(rows).sum(axis=1).max())
+    if size == 0.0 or sizes[-1] < FLAT or leverage > 1.0 - FLAT:
         reason = "the fit by the complementary log-log of the risk does not converge"
         raise NotApplicable(reason, "use test_calibration, or more rows")
-    squares_of_slopes = slopes.T @ slopes
-    if np.linalg.matrix_rank(slopes) < beta.size:
-        reason = "the risks are too few distinct ones for a fit by them"
-        raise NotApplicable(reason, "use observed_expected_ratio")
-    bread = np.linalg.inv(squares_of_slopes)
+    bread = (columns.T / np.square(sizes)) @ columns
     scores = _of_clusters(slopes * gaps[:, np.newaxis], survival)
     return beta, bread @ (scores.T @ scores) @ bread
 

@@ -17,6 +17,7 @@ from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 AT_A_TIME = 1 << 22  # events redrawn at a time
 ROW = "row"
+LARGEST = 2.0**53  # code of an event, up to which numbers are whole
 
 
 class Censoring:
@@ -214,6 +215,7 @@ class SurvivalPredictions(Predictions):
         mass = np.ones(n)
         if sample_weight is not None:
             mass = checks.check_weights(sample_weight, n)
+            mass = mass / mass.max()  # whose sum is finite
             mass = mass / mass[mass > 0].mean()
         happened = ((codes == kind) & (times <= end)).astype(np.int64)
         names = np.array([f"no event by {end:g}", f"event by {end:g}"])
@@ -260,9 +262,10 @@ class SurvivalPredictions(Predictions):
         """
         kept = checks.check_rows(rows, self.n)
         part = super().subset(kept)
-        if not self.is_lost[kept].any() and self.sample_weight is not None:
-            part.__dict__["mass"] = checks.read_only(self.sample_weight[kept])
-        part.__dict__["sample_weight"] = checks.read_only(part.censoring.weights)
+        if not part.is_lost.any() and self.sample_weight is not None:
+            _weigh(part, self.sample_weight[kept])
+        else:
+            _weigh(part, self.mass[kept])
         return part
 
     def by_group(self) -> dict[object, Self]:
@@ -274,7 +277,9 @@ class SurvivalPredictions(Predictions):
             If a group has none.
         """
         parts = super().by_group()
-        for group, part in parts.items():
+        places = np.unique(np.asarray(self.groups), return_inverse=True)[1]
+        for place, (group, part) in enumerate(parts.items()):
+            _weigh(part, self.mass[places == place])  # also where none of its rows is lost
             part._check_followed(f" in group {group!r}")  # noqa: SLF001, its own
         return parts
 
@@ -293,12 +298,13 @@ class SurvivalPredictions(Predictions):
 
     def _check_followed(self, where: str = "") -> None:
         """Raise InvalidInput where what happens before the horizon is not known of any late row."""
-        last = float(self.time.max())
-        if self.is_lost.all():
-            got = f"all {self.n} rows are censored before{where}"
+        counts = self.mass > 0
+        last = float(self.time[counts].max())
+        if self.is_lost[counts].all():
+            got = f"all rows are censored before{where}"
             remedy = "choose an earlier horizon, of which the status of rows is known"
             raise invalid(f"horizon must be reached by rows, not {self.horizon:g}", got, remedy)
-        if last < self.horizon and (self.event[self.time == last] == 0).any():
+        if last < self.horizon and (self.event[counts & (self.time == last)] == 0).any():
             rule = f"horizon must be at most the last time that was observed{where}, {last:g}"
             reason = "beyond it the observed risk is not known: choose an earlier horizon"
             raise invalid(rule, f"{self.horizon:g}", reason)
@@ -307,6 +313,13 @@ class SurvivalPredictions(Predictions):
     def kind(self) -> str:
         """The horizon, for print."""
         return f"horizon={self.horizon:g}"
+
+
+def _weigh(rows: SurvivalPredictions, mass: Floats) -> None:
+    """Set the sample weights, and estimate those of the known status by them."""
+    rows.__dict__.pop("censoring", None)
+    rows.__dict__["mass"] = checks.read_only(mass)
+    rows.__dict__["sample_weight"] = checks.read_only(rows.censoring.weights)
 
 
 def _check_times(time: object, n: int) -> Floats:
@@ -336,7 +349,7 @@ def check_events(event: object, n: int, cause: int = 1) -> Codes:
     rule = "event must be 0 where a row is censored, 1 or True the event, 2, 3, ... other events"
     wrong = np.ones(n, np.bool_)
     if values.dtype.kind in "biuf":
-        wrong = ~((values >= 0) & (values == np.floor(values)) & (values < np.inf))
+        wrong = ~((values >= 0) & (values == np.floor(values)) & (values < LARGEST))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise invalid(rule, f"{shown(values.tolist()[row])} at row {row}", "code it so")

@@ -34,7 +34,7 @@ def test_default_keeps_its_level_where_few_rows_are_known(components):
 
 @pytest.mark.parametrize("n", [8, 50, 500])
 def test_a_calibration_keeps_about_its_level(n):
-    """Its chi^2 distribution is that of many rows: of few it rejects up to 7 %."""
+    """Its chi^2 distribution is that of many rows, and rejects up to 7 %."""
     rejected = sets = 0
     for seed in range(400):
         hazard, time, event = times(np.random.default_rng([seed, n]), n, 1.0)

@@ -88,6 +88,7 @@ def test_model_without_probabilities_and_too_few_rows_are_refused():
         ({"query": "random"}, "query must be one of"),
         ({"points": "all"}, "points must be an integer of at least 1; got 'all'"),
         ({"points": [1.5]}, "points must be an integer"),
+        ({"query": "uncertainty", "threshold": 0.7}, r"below 1 less .*, 0\.667; got 0\.7"),
         ({"calibrator": "temperature"}, "calibrator must have predict_proba; got 'temperature'"),
     ],
 )

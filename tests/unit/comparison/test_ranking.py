@@ -44,6 +44,8 @@ def test_ranks_without_a_difference_and_all_alike():
     ranking = rank_methods([[1, 2, 3]] * 4)
     assert math.isinf(ranking.statistic)
     assert ranking.pvalue == pytest.approx(6.0**-3)
+    tied = rank_methods([[1, 2, 2]] * 5 + [[1, 2, 3]])  # 3 orders in five sets, 6 in one
+    assert tied.pvalue == pytest.approx(3.0**-5)
     assert rank_methods([[1, 2]] * 3).chi2_pvalue == pytest.approx(0.25)  # all or none, of 8
     with pytest.warns(DegenerateDataWarning, match="all methods tie in every data set"):
         ranking = rank_methods(np.ones((3, 4)))

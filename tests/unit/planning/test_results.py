@@ -45,3 +45,10 @@ def test_result_is_a_sequence_of_rows_with_a_line_of_csv_each():
     assert len(curve()) == len(list(curve())) == 2
     assert curve().n.tolist() == [20, 40]
     assert [row.power for row in curve()] == curve().power.tolist()
+
+
+def test_data_sets_of_a_search_are_those_of_its_rows():
+    """Some sizes were looked at less often than others."""
+    counts = [row.n_datasets for row in planned().search]
+    assert f"data sets:        {min(counts)} to {max(counts)} at each n" in str(planned().search)
+    assert "data sets:        50, seed" in str(planned())

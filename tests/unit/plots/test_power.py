@@ -21,13 +21,15 @@ def curve():
 
 
 def test_curve_has_the_powers_or_the_size_on_given_axes():
-    """Many sizes have a logarithmic axis."""
+    """Many sizes have a logarithmic axis, and one has ticks of whole rows."""
     ax = Figure().add_subplot()
     assert power_curve(curve(), ax=ax) is ax
     assert ax.containers[0].lines[0].get_xdata().tolist() == [20, 40, 400]
     assert ax.containers[0].lines[0].get_ydata().tolist() == curve().power[:3].tolist()
     assert (ax.get_xscale(), ax.get_ylabel()) == ("log", "power")
-    assert ct.power(beta(2, 5), n=20, n_datasets=10, rng=1).plot().get_ylabel() == "size"
+    one = ct.power(beta(2, 5), n=20, n_datasets=10, rng=1).plot()
+    assert one.get_ylabel() == "size"
+    assert (one.get_xticks() % 1 == 0).all()  # no tick of half a row
 
 
 RNG = np.random.default_rng(0)

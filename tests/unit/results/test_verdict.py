@@ -223,9 +223,8 @@ def test_verdict_takes_weights_of_arrays():
     options = {"n_resamples": 99, "rng": 1}
     told = ct.verdict(p, data.labels, sample_weight=weight, **options)
     assert told.headline == ct.verdict(own, **options).headline
-    assert "observed by weight;" in str(
-        ct.verdict(p * 0.5, data.labels, sample_weight=weight, **options)
-    )
+    half = ct.verdict(p * 0.5, data.labels, sample_weight=weight, **options)
+    assert f"{data.labels @ weight:,.1f} observed by weight;" in str(half)
 
 
 def test_further_segments_are_named_with_a_clear_interval():

@@ -152,6 +152,26 @@ def test_groups_have_weights_of_their_own():
     for row, name in zip(table.rows, ("a", "b"), strict=True):
         some = groups == name
         assert row.size.observed == pytest.approx(aalen_johansen(rows.time[some], rows.event[some]))
+    time = np.where((groups == "a") & rows.is_lost, 9.0, rows.time)
+    given = {"horizon": HORIZON, "groups": groups}
+    followed = ct.SurvivalPredictions(rows.probs[:, 1], time, rows.event, **given).by_group()["a"]
+    assert (followed.sample_weight == 1).all()  # those that were lost are of the other group
+    assert "have weights" not in str(
+        ct.test_calibration(followed, test="ks", n_resamples=19, rng=1)
+    )
+
+
+@pytest.mark.parametrize("seed", [13, 34])
+def test_few_weights_of_a_group_are_no_difference(seed):
+    """Sixty rows of which ten count are compared by redrawn events too: p = 0.08 and 0.04 else."""
+    rng, groups = np.random.default_rng(seed), np.arange(120) % 2
+    hazard = 0.45 * np.exp(0.8 * rng.normal(size=120))
+    first, lost = rng.exponential(1 / hazard), np.where(groups == 0, 9, rng.exponential(0.5, 120))
+    given = np.minimum(first, lost), first <= lost
+    rows = ct.SurvivalPredictions(-np.expm1(-hazard), *given, horizon=HORIZON, groups=groups)
+    table = ct.test_calibration(rows, test="ks", by=True, n_resamples=99, rng=1)
+    assert table.difference.pvalue > 0.1
+    assert "labels redrawn from one curve" in table.difference.null_text
 
 
 def test_clusters_have_one_sign():
@@ -182,20 +202,36 @@ def test_what_no_event_by_the_horizon_tells():
         survival.smooth_calibration(rows)
 
 
+STEP = {  # the one event by 1 has the largest risk
+    "time": [0.25, 1.25, 1.75, 0.5, 1.0, 1.5, 1.25, 1.25],
+    "event": [0, 1, 1, 1, 0, 1, 0, 0],
+    "risk": [0.5, 0.2, 0.1, 0.8, 0.3, 0.7, 0.7, 0.8],
+}
+
+
 @pytest.mark.parametrize(
     ("function", "change", "match"),
     [
+        (survival.calibration_slope, STEP, "does not converge"),
         (survival.observed_expected_ratio, {"risk": np.zeros(300)}, "all predicted risks are 0"),
         (survival.calibration_slope, {"risk": np.full(300, 0.3)}, "too few distinct ones"),
         (survival.cumulative_incidence, {"clusters": np.zeros(300)}, "all rows are of one cluster"),
     ],
 )
 def test_what_rows_do_not_tell_is_no_estimate(function, change, match):
-    """A ratio to 0, the slope of one risk, and how clusters vary of which there is one."""
+    """A slope without end, a ratio to 0, the slope of one risk, and one cluster do not tell."""
     rows = simulated(300, 0)
     given = {"risk": rows.probs[:, 1], "time": rows.time, "event": rows.event} | change
     with pytest.raises(NotApplicable, match=match):
         function(ct.SurvivalPredictions(**given, horizon=HORIZON))
+
+
+def test_observed_risk_of_one_is_no_number_below_it():
+    """The last row has the event, so that the weighted sum is 1 but for rounding."""
+    rows = {"time": [1, 2, 3, 4, 4.5], "event": [0, 1, 0, 0, 1], "horizon": 5}
+    found = survival.cumulative_incidence(ct.SurvivalPredictions([0.3] * 5, **rows))
+    assert found.value == found.high == 1.0
+    assert found.low < 0.5
 
 
 def test_weights_count_rows_as_often():
@@ -206,6 +242,8 @@ def test_weights_count_rows_as_often():
     both = ct.SurvivalPredictions(*columns, horizon=HORIZON)
     weighted = simulated(120, 11, ties=True, sample_weight=1.0 + twice)
     observed = ct.survival.cumulative_incidence(weighted).value
+    huge = simulated(120, 11, ties=True, sample_weight=8e307 * (1.0 + twice))
+    np.testing.assert_allclose(huge.mass, weighted.mass)
     assert observed == pytest.approx(ct.survival.cumulative_incidence(both).value)
 
 
@@ -289,6 +327,10 @@ def test_a_calibration_compares_events_with_those_of_rows_at_risk():
     assert result.estimate == pytest.approx(event.sum() / time.sum())
     assert ct.survival.a_calibration(np.exp(-2 * time), event).pvalue < 1e-3 < result.pvalue
     assert ct.survival.a_calibration(np.ones(3), [1, 0, 0]).pvalue < 1e-9
+    one = ct.survival.a_calibration(np.full(50, np.exp(-1e-4)), np.arange(50) == 0)
+    assert one.pvalue == pytest.approx(2 * -np.expm1(-0.005))  # the chance of one event or more
+    few = ct.survival.a_calibration(np.full(50, np.exp(-0.12)), np.arange(50) == 0)
+    assert few.pvalue == pytest.approx(2 * 7 * np.exp(-6))
     with pytest.warns(ct.SuspectInputWarning, match="survival is 0 in 1 of 2 rows"):
         assert ct.survival.a_calibration([0.0, 0.5], [1, 1]).pvalue < 1e-9
 
@@ -334,6 +376,8 @@ def test_rows_stay_survival_predictions():
     np.testing.assert_array_equal(known.sample_weight, rows.sample_weight[~rows.is_lost])
     half = ct.test_calibration(lambda probs: 0.5 * probs[:, 1], rows, test="ks", rng=1)
     assert half.null == "cluster"
+    both = ct.compare_models({"one": rows, "same": rows}, test="ks", n_resamples=19, rng=1)
+    assert f"note: censored: {rows.is_lost.sum()} of 200 rows before the horizon 1" in str(both)
     assert half.size.predicted == pytest.approx(
         0.5 * np.average(rows.probs[:, 1], weights=rows.sample_weight)
     )
@@ -363,7 +407,10 @@ GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "h
         ({"event": [None, 1, 0]}, "event must be 0 .*None at row 0"),
         ({"time": np.array([1, 3, 2], "m8[ns]")}, r"time must be numbers; got dtype timedelta64"),
         ({"event": [-1, 1, 0]}, "event must be 0 .*-1 at row 0"),
+        ({"event": [1e19, 1, 0]}, r"event must be 0 .*1e\+19 at row 0"),
         ({"horizon": 9.0}, "horizon must be at most the last time that was observed, 3; got 9"),
+        ({"sample_weight": [1, 0, 1]}, "horizon must be at most .*, 2; got 2.5; beyond it"),
+        ({"sample_weight": [0, 0, 1]}, "all rows are censored before"),
         ({"horizon": 0}, "horizon must be a positive number"),
         ({"time": [9.0, 3.0, 2.0], "horizon": 9.5, "event": [0, 1, 0]}, "horizon must be at most"),
     ],
@@ -409,7 +456,8 @@ def test_messages_name_what_the_caller_passed():
             test([0.2, 1.4], [1, 0])
         with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1; got 5"):
             test([0.2, 0.4], [1, 0], level=5)
-        assert "are expected in each bin" in str(test([0.2, 0.4], [1, 0]))
+        few = "Poisson with mean 2.526", "0.2 are expected in each bin"
+        assert few[test is survival.d_calibration] in str(test([0.2, 0.4], [1, 0]))
         uniform = (np.arange(50) + 0.5) / 50  # 5 in each of ten bins are enough, and 4.9 are few
         assert "are expected" not in str(test(uniform, np.ones(50)))
         with pytest.raises(InvalidInput, match=r"event must have one entry per row; got 1 for 2"):
@@ -439,6 +487,10 @@ def test_calls_that_redraw_labels_say_so():
     for test in ("hosmer-lemeshow", "ici", "calibration-belt"):
         with pytest.raises(NotApplicable, match="takes no censored rows; use"):
             ct.test_calibration(rows, test=test)
+    with pytest.raises(NotApplicable, match="a tolerance takes no censored rows; leave out tol"):
+        ct.test_calibration(rows, test="ks", tolerance=0.1)
+    with pytest.raises(NotApplicable, match="a monitor takes no censored rows"):
+        ct.Monitor().update(rows)
     with pytest.raises(NotApplicable, match="segments redraw labels"):
         ct.test_calibration(rows, segments={"a": rows.groups == "a"})
     with pytest.raises(NotApplicable, match="simulate times"):
