@@ -587,8 +587,9 @@ def _place(opened: Opened, row: int) -> str:
         with suppress(StopIteration), _stream(opened.source) as lines:
             whole = (k for k, x in enumerate(lines, start=1) if re.fullmatch(rb"\s*{.*}\s*", x))
             return f"line {next(islice(whole, row, None))}"
-    is_sheet = opened.kind == "excel"  # of which no blank rows are read
-    return f"row {row + 1} of the {'sheet below its header, blank ones aside' * is_sheet or 'file'}"
+    if opened.kind == "excel":  # of which no blank rows are read
+        return f"row {row + 1}, blank ones aside, below the header of the sheet"
+    return f"row {row + 1} of the file"
 
 
 def _named_once(frame: pl.DataFrame) -> pl.DataFrame:

@@ -150,7 +150,9 @@ def test_sheet_is_read_by_its_name(tmp_path):
         Predictions.read(path, label="y", sheet="2025")
     rows = pl.DataFrame({"y": ["a", None, "b"], "p": [0.5, None, 1.5]})  # one of them is blank
     rows.write_excel(path)
-    with pytest.raises(InvalidInput, match=r"got 1\.5 at row 2 of the sheet below its header"):
+    with pytest.raises(
+        InvalidInput, match=r"got 1\.5 at row 2, blank ones aside, below the header"
+    ):
         Predictions.read(path, label="y", probs="p")
 
 
@@ -170,7 +172,7 @@ def test_folder_is_read_with_its_folders_as_columns(tmp_path, suffix):
         assert [row.group for row in table.rows] == ["a", "b c"]
     wrong = FRAME.with_columns(p_a=pl.Series([0.7, 0.2, 0.6]))
     files.write_table(wrong, folder / f"2.{suffix}", file_format=suffix)
-    where = "line 4 of 2.csv" if suffix == "csv" else "row 3 of the file of 2.parquet"
+    where = "line 4 of 2.csv" if suffix == "csv" else "row 3 of 2.parquet"
     for read_it in (
         lambda: Predictions.read(tmp_path / "all", label="y"),
         lambda: ct.test_calibration(tmp_path / "all", label="y", engine="rows"),

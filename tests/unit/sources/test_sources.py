@@ -317,6 +317,28 @@ def test_no_row_is_an_error(options):
 
 
 @pytest.mark.parametrize("engine", ["cells", "rows"])
+@pytest.mark.parametrize(
+    ("columns", "labels", "classes"),
+    [
+        (["p_cat", "p_dog"], ["cat", "dog"], ["dog", "cat"]),
+        (["p_cat"], ["cat", "dog"], ["cat", "dog"]),
+        (["p_0"], [0, 1], [0, 1]),
+        (["p_false", "p_true"], [False, True], [True, False]),
+    ],
+)
+def test_classes_in_another_order_than_their_columns_are_refused(engine, columns, labels, classes):
+    """The columns would silently get the names of each other."""
+    table = pl.DataFrame({"y": labels, **{name: [0.5, 0.5] for name in columns}})
+    with pytest.raises(InvalidInput, match="classes must be those that the columns are named aft"):
+        run(table, probs=columns, classes=classes, engine=engine)
+
+
+def test_column_with_a_name_that_means_all_columns_to_the_engine(tmp_path):
+    pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "*": [1, 2]}).write_csv(tmp_path / "a.csv")
+    assert run(tmp_path / "a.csv", engine="rows").n == 2
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
 def test_crossed_groups_of_one_name_are_not_one_group(engine):
     """By rows they would be pooled, by cells one of them lost."""
     frame = pl.DataFrame({"y": [0, 1] * 2, "p": [0.4] * 4, "g": ["a, b", "a"] * 2})
