@@ -428,9 +428,9 @@ def _encoding(opened: Opened) -> str:
     """Tell an encoding by its marks; what is no UTF-8 is taken for that of Windows."""
     head = _head(opened.source)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        return "utf-32" if head.startswith(codecs.BOM_UTF32_LE) else "utf-16"
     if b"\0" in head:
-        if 0 not in head[::2]:
+        if 0 not in head[::2] and len(head) % 2 == 0 and head[1::2].count(0) > len(head) // 8:
             return "utf-16-le"
         found = _kind_of(head)
         remedy = f"name its format by file_format={found!r}" if found else "convert the file"
@@ -478,7 +478,14 @@ def _decimal(lines: Sequence[str], sep: str) -> str:
 
 def _read(opened: Opened, of_text: Callable[[Opened], Any]) -> Any:
     """Read a file by its format, and by what is given where that has no types."""
-    return _valid(opened.name, opened.kind, lambda: READERS.get(opened.kind, of_text)(opened))
+
+    def read() -> Any:
+        found: Any = READERS.get(opened.kind, of_text)(opened)
+        if not list(found):
+            raise ValueError("it has no columns")
+        return found
+
+    return _valid(opened.name, opened.kind, read)
 
 
 def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
@@ -505,8 +512,22 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     """Read a text without its blank lines."""
     import polars as pl
 
-    comma = opened.decimal == ","
-    frame = pl.read_csv(_polars(opened), separator=opened.sep, decimal_comma=comma, **options)
+    options |= {"separator": opened.sep, "decimal_comma": opened.decimal == ","}
+    try:
+        frame = pl.read_csv(_polars(opened), **options)
+    except pl.exceptions.ComputeError as error:
+        if "CSV malformed" not in str(error):
+            raise
+        # A quote inside a field that none surrounds, 5" pipe, stands for itself; one before a
+        # field may take in the next lines.
+        lines = io.TextIOWrapper(io.BytesIO(_content(opened.source)), "utf-8-sig")
+        rows = (next(csv.reader([x], delimiter=opened.sep, strict=True), []) for x in lines)
+        quoted = io.StringIO()
+        try:
+            csv.writer(quoted, delimiter=opened.sep).writerows(rows)
+        except csv.Error:
+            raise error from None
+        frame = pl.read_csv(quoted.getvalue().encode(), **options)
     frame = frame.rename(lambda name: name.replace('""', '"'))  # as Polars reads the fields below
     empty = pl.all_horizontal(pl.all().is_null())
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame

@@ -76,6 +76,7 @@ POINTS = TEXT.replace(",", ".")
         ),
         ("t.csv", POINTS.replace(";", ",").encode("utf-16"), "with encoding utf-16;"),
         ("t.csv", POINTS.replace(";", ",").replace("ö", "o").encode("utf-16-le"), "utf-16-le;"),
+        ("t.csv", POINTS.replace(";", ",").encode("utf-32"), "with encoding utf-32;"),
         ("t.csv", POINTS.replace(";", ",").encode("utf-8-sig"), None),
         ("t.csv", POINTS.replace(";", ",").replace("\n", "\r").encode(), None),
         ("t.csv", b"sep=;\r\n" + POINTS.encode(), None),
@@ -99,6 +100,31 @@ def test_quotes_in_names_of_columns_are_those_of_classes(tmp_path):
     """A name and a field that hold a quotation mark are written alike, and read alike."""
     (tmp_path / "t.csv").write_text('y,p_a,"p_""b"""\n"""b""",0.5,0.5\na,0.5,0.5\n')
     assert Predictions.read(tmp_path / "t.csv", label="y").labels.tolist() == [1, 0]
+
+
+def test_quotes_inside_fields_stand_for_themselves(tmp_path):
+    """Where no quotes surround them; one before a field would take in the next lines."""
+    path = tmp_path / "t.csv"
+    path.write_text('y,p,note\n1,0.75,5" pipe\n\n0,0.25,6" pipe\n1,0.5,"a, b"\n')
+    assert Predictions.read(path, label="y").n == 3
+    assert files.raw_table(path)["note"].to_list() == ['5" pipe', '6" pipe', "a, b"]
+    path.write_text('y,p,note\n1,0.75,5" pipe\n0,0.25,"6 pipe\n1,0.5,x\n')
+    with pytest.raises(InvalidInput, match=r"must be a valid \.csv file"):
+        Predictions.read(path, label="y")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.json", b"[]", "the reader reports: it has no columns"),
+        ("t.csv", b"y,p\n1,0.5\n0,0.2\0\n", "which holds binary data; convert the file"),
+    ],
+)
+def test_what_is_no_table_is_told_apart(tmp_path, name, content, words):
+    """A list of nothing, and a byte of 0 in a text, which is no UTF-16 for that."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInput, match=words):
+        Predictions.read(tmp_path / name, label="y")
 
 
 def test_how_a_text_is_read_can_be_forced(tmp_path):
