@@ -95,6 +95,7 @@ GZIP = b"\x1f\x8b"
 
 
 COLUMNAR = ("parquet", "feather")
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a k=v folder, as Spark, Hive and Arrow write it
 
 
 POLARS = {"parquet": "parquet", "feather": "ipc", "excel": "excel", "jsonl": "ndjson"}
@@ -309,9 +310,14 @@ def parts_of(given: str | Path, paths: Sequence[Path]) -> list[tuple[Path, dict[
     below = [p.relative_to(root).parts[:-1] if p.is_relative_to(root) else () for p in paths]
     own = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in below]
     values = {k: [one.get(k, "") for one in own] for k in {k for one in own for k in one}}
-    whole = {k for k, texts in values.items() if all(re.fullmatch(r"-?\d+", v) for v in texts)}
+    number = re.compile(rf"-?\d+|{NO_VALUE}")
+    whole = {k for k, texts in values.items() if all(map(number.fullmatch, texts))}
+
+    def read(name: str, text: str) -> object:
+        return None if text == NO_VALUE else int(text) if name in whole else unquote(text)
+
     return [
-        (path, {k: int(v) if k in whole else unquote(v) for k, v in columns.items()})
+        (path, {name: read(name, text) for name, text in columns.items()})
         for path, columns in zip(paths, own, strict=True)
     ]
 

@@ -48,9 +48,8 @@ def _text_in(name: str, tables: Sequence[pl.DataFrame]) -> str:
     """Name the first text in a column that is numbers in the other part, if that is the matter."""
     import polars as pl
 
-    for table in (tables[0], tables[-1]):
-        values = table[name] if name in table.columns else pl.Series([], dtype=pl.Int8)
-        if values.dtype == pl.String:
+    for table in (tables[0], tables[-1]) if name in tables[-1].columns else ():
+        if (values := table[name]).dtype == pl.String:
             no_number = values.is_not_null() & values.cast(pl.Float64, strict=False).is_null()
             for row in no_number.arg_true().head(1):
                 return f": {shown(values[row])} in row {row}" + " of that" * (table is tables[0])

@@ -57,7 +57,7 @@ def test_segments(
     Parameters
     ----------
     model, data, y : object
-        As in `test_calibration`.
+        As in `test_calibration`, whose `segments` takes files and engines too.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Columns of the data frame `data` by name, or columns with their values: categories as they
         are, numbers and times with more than `bins` values cut at quantiles, missing values as a

@@ -333,6 +333,33 @@ def test_classes_in_another_order_than_their_columns_are_refused(engine, columns
         run(table, probs=columns, classes=classes, engine=engine)
 
 
+@pytest.mark.parametrize("engine", ["cells", "rows"])
+@pytest.mark.parametrize("site", ["1", "a"])
+def test_folder_of_rows_without_a_value_is_a_missing_group(tmp_path, engine, site):
+    """As Spark and Arrow name it; the others are numbers, or text, as ever."""
+    for name in (site, "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / f"site={name}").mkdir()
+        pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}).write_csv(tmp_path / f"site={name}" / "a.csv")
+    with pytest.raises(InvalidInput, match=r"missing; got .* site=__HIVE"):
+        run(tmp_path, by="site", engine=engine)
+    (result,) = run(tmp_path, by="site", on_error="skip")
+    assert result.group == (1 if site == "1" else "a")
+    assert run(tmp_path, engine=engine).n == 4
+
+
+def test_segments_of_files_name_these_and_need_no_other_columns(tmp_path):
+    for name, other in (("a", "x"), ("b", 1)):
+        frame = pl.DataFrame({"y": [0, 1] * 40, "p": [0.5] * 80, "g": ["u", "u", "v", "v"] * 20})
+        frame.with_columns(other=pl.lit(other)).write_parquet(tmp_path / f"{name}.parquet")
+    options = {"segments": "g", "test": None, "engine": "rows"}
+    result = run(tmp_path, **options)
+    assert (result.data_name, result.n) == (tmp_path.name, 160)
+    (tmp_path / "b.parquet").unlink()
+    pl.DataFrame({"y": [0], "p": [0.5], "other": ["x"]}).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InvalidInput, match="it has no column 'g'; correct it"):
+        run(tmp_path, **options)
+
+
 def test_column_with_a_name_that_means_all_columns_to_the_engine(tmp_path):
     pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "*": [1, 2]}).write_csv(tmp_path / "a.csv")
     assert run(tmp_path / "a.csv", engine="rows").n == 2
