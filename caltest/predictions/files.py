@@ -33,7 +33,7 @@ from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_lin
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
-from caltest.predictions.parts import place_among, stacked_parts
+from caltest.predictions.parts import family, place_among, stacked_parts
 from caltest.predictions.tables import ColumnTable, table_of_frame
 from caltest.types import AnyArray
 
@@ -717,16 +717,28 @@ def _write(table: Any, target: BinaryIO, file_format: str) -> None:
                     np.lib.format.write_array(stream, array, allow_pickle=False)
         return
     frame = _frame(table)
+    if file_format not in COLUMNAR:
+        for name, dtype in frame.schema.items():
+            if _cannot_hold(file_format, dtype):
+                kind = {"excel": "an Excel", "jsonl": "a JSON"}.get(file_format)
+                rule = f"columns of {kind or 'a ' + file_format.upper()} file must be plain values"
+                raise invalid(rule, f"{name!r} of type {dtype}", "write Parquet")
     if file_format in TYPELESS:
-        if nested := [name for name, dtype in frame.schema.items() if dtype.is_nested()]:
-            rule = f"columns of a {file_format.upper()} file must be plain values"
-            got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
-            raise invalid(rule, got, "write Parquet or JSON lines")
         frame.write_csv(target, separator=DEFAULTS[file_format])
         return
     content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
     getattr(frame, f"write_{POLARS[file_format]}")(content)
     target.write(content.getbuffer())
+
+
+def _cannot_hold(file_format: str, dtype: Any) -> bool:
+    """Tell whether a format other than those of columns has no way to write a type."""
+    import polars as pl
+
+    if file_format in TYPELESS and (dtype.is_nested() or dtype == pl.Duration):
+        return True
+    has_zone = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+    return (has_zone and file_format == "excel") or dtype in (pl.Binary, pl.Object)
 
 
 def _frame(table: Any) -> pl.DataFrame:
@@ -745,11 +757,17 @@ def _frame(table: Any) -> pl.DataFrame:
 
 def _arrays(table: Any) -> dict[str, AnyArray]:
     """Return one array per column; NPZ has no missing text."""
+    import narwhals as nw
+
     if isinstance(table, Mapping):
         return dict(table)
-    arrays = {column.name: column.to_numpy() for column in table}
+    wide = "Int128", "UInt128"  # which NumPy has not
+    arrays = {
+        x.name: np.array(x.to_list(), object) if str(x.dtype) in wide else x.to_numpy()
+        for x in table
+    }
     for name in [name for name, array in arrays.items() if array.dtype.kind == "O"]:
-        if table[name].null_count() or str(table[name].dtype) not in ("String", "Categorical"):
+        if table[name].null_count() or family(nw.from_native(table).schema[name]) != "text":
             got = f"{name!r} of type {table[name].dtype}, {table[name].null_count()} missing"
             rule = "columns of an NPZ file must be numbers or whole text"
             raise invalid(rule, got, "write Parquet")

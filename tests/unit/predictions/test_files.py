@@ -1,6 +1,7 @@
 """Files of tables: formats by name, open files, and writing what was read."""
 
 import contextlib
+import datetime as dt
 import gzip
 import io
 import json
@@ -232,12 +233,26 @@ def test_text_is_compressed_where_the_name_says_so(tmp_path):
     assert files.raw_table(path, as_text=False).equals(FRAME)
 
 
-def test_text_takes_no_nested_columns(tmp_path):
-    """The message names the column and the formats that can."""
-    frame = FRAME.with_columns(tags=pl.lit([["a"]] * 3))
-    message = r"a CSV file must be plain values; got 'tags' of type List\(.*; write Parquet or JSON"
-    with pytest.raises(InvalidInput, match=message):
-        files.write_table(frame, tmp_path / "t.csv", file_format="csv")
+@pytest.mark.parametrize(
+    ("file_format", "value", "got"),
+    [
+        ("csv", pl.lit([["a"]] * 3), r"a CSV file must be plain values; got 'x' of type List\("),
+        ("tsv", pl.duration(seconds=1), "a TSV file must be plain values; got 'x' of type Durat"),
+        ("jsonl", pl.lit(b"a"), "a JSON file must be plain values; got 'x' of type Binary"),
+        ("excel", pl.lit(b"a"), "an Excel file must be plain values; got 'x' of type Binary"),
+        (
+            "excel",
+            pl.lit(dt.datetime(2020, 1, 1, tzinfo=dt.UTC)),
+            "an Excel file must be plain values; got 'x' of type Datetime",
+        ),
+        ("npz", pl.lit(1).cast(pl.Int128), "must be numbers or whole text; got 'x' of type Int128"),
+    ],
+)
+def test_columns_that_a_format_cannot_hold_are_refused(file_format, value, got):
+    """The message names the column and a format that can."""
+    frame = FRAME.with_columns(x=value)
+    with pytest.raises(InvalidInput, match=rf"{got}.*; write Parquet"):
+        files.write_table(frame, io.BytesIO(), file_format=file_format)
 
 
 @pytest.mark.parametrize(
