@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import check_choice, check_generator, check_integer, check_positive, check_seed
+from caltest.checks import (
+    check_choice,
+    check_generator,
+    check_integer,
+    check_positive,
+    check_seed,
+    check_share,
+)
 from caltest.errors import invalid
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
@@ -80,11 +87,9 @@ def generative_model(
     """
     default, only_first = _MODELS[check_choice(name, _MODELS, "name")]
     n, m = check_integer(n, "n"), check_integer(m, "m", minimum=2)
-    if name == "M1" and pi not in {None, 0}:
+    share = default if pi is None else check_share(pi, "pi")
+    if name == "M1" and share:
         raise invalid("pi must be 0 for M1, the calibrated model", repr(pi), "use M2 or M3")
-    share = default if pi is None else float(pi)
-    if not 0 <= share <= 1:
-        raise invalid("pi must lie in [0, 1]", repr(pi), "pass the share of labels to replace")
     generator = check_generator(rng)
     probs = generator.dirichlet(np.full(m, check_positive(alpha, "alpha")), size=n)
     ignored = generator.random(n) < share

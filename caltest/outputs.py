@@ -62,7 +62,10 @@ def check_target(
         raise invalid(rule, f"{got}: {why}", remedy) from error
     if stat.S_ISDIR(found.st_mode) if found is not None else not is_folder:
         rule = f"{name} must be a file in a folder that exists"
-        raise invalid(rule, got, "make the folder, or write elsewhere")
+        wrong = (got, "make the folder, or write elsewhere")
+        raise invalid(
+            rule, *(wrong if found is None else (f"{got}, a folder", "name a file in it"))
+        )
     if found is not None and not os.access(path, os.W_OK):
         raise invalid(rule, f"{got}: it is read-only", remedy)
     if (found is None or _is_plain(found)) and not os.access(folder, os.W_OK):

@@ -168,9 +168,12 @@ def run_segments(
             return of_margins(prepared, asked, **options)
     own.pop("on_error")
     every = SegmentSettings(seed=seed, lens=lens, n_resamples=n_resamples, **own, **options)
-    rows = given if source is None else replace(given, model=None, data=source.table())
-    with rows_named(None if source is None else source.place):
-        return run_given(replace(rows, by=None), given.by, every)
+    if source is None:
+        return run_given(replace(given, by=None), given.by, every)
+    table = source.table(asked.given.needs if names else bool)
+    with rows_named(source.place):
+        found = run_given(replace(given, model=None, data=table, by=None), given.by, every)
+    return replace(found, data_name=source.name)
 
 
 def of_margins(

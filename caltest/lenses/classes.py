@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -358,7 +359,8 @@ def _predicted(columns: ClassColumns) -> tuple[Any, Any, Any]:
     """
     import narwhals as nw
 
-    largest = nw.max_horizontal(*columns.probs)
+    # The same as max_horizontal, which narwhals has not for Dask within other columns.
+    largest = reduce(lambda a, b: b.clip(a), columns.probs)
     last = len(columns.probs) - 1
     right, code = columns.is_label[last], nw.lit(last)
     for k in reversed(range(last)):

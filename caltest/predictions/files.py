@@ -33,7 +33,7 @@ from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_lin
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
-from caltest.predictions.parts import place_among, stacked_parts
+from caltest.predictions.parts import family, place_among, stacked_parts
 from caltest.predictions.tables import ColumnTable, table_of_frame
 from caltest.types import AnyArray
 
@@ -95,6 +95,7 @@ GZIP = b"\x1f\x8b"
 
 
 COLUMNAR = ("parquet", "feather")
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a k=v folder, as Spark, Hive and Arrow write it
 
 
 POLARS = {"parquet": "parquet", "feather": "ipc", "excel": "excel", "jsonl": "ndjson"}
@@ -309,9 +310,14 @@ def parts_of(given: str | Path, paths: Sequence[Path]) -> list[tuple[Path, dict[
     below = [p.relative_to(root).parts[:-1] if p.is_relative_to(root) else () for p in paths]
     own = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in below]
     values = {k: [one.get(k, "") for one in own] for k in {k for one in own for k in one}}
-    whole = {k for k, texts in values.items() if all(re.fullmatch(r"-?\d+", v) for v in texts)}
+    number = re.compile(rf"-?\d+|{NO_VALUE}")
+    whole = {k for k, texts in values.items() if all(map(number.fullmatch, texts))}
+
+    def read(name: str, text: str) -> object:
+        return None if text == NO_VALUE else int(text) if name in whole else unquote(text)
+
     return [
-        (path, {k: int(v) if k in whole else unquote(v) for k, v in columns.items()})
+        (path, {name: read(name, text) for name, text in columns.items()})
         for path, columns in zip(paths, own, strict=True)
     ]
 
@@ -428,9 +434,9 @@ def _encoding(opened: Opened) -> str:
     """Tell an encoding by its marks; what is no UTF-8 is taken for that of Windows."""
     head = _head(opened.source)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        return "utf-32" if head.startswith(codecs.BOM_UTF32_LE) else "utf-16"
     if b"\0" in head:
-        if 0 not in head[::2]:
+        if 0 not in head[::2] and len(head) % 2 == 0 and head[1::2].count(0) > len(head) // 8:
             return "utf-16-le"
         found = _kind_of(head)
         remedy = f"name its format by file_format={found!r}" if found else "convert the file"
@@ -478,7 +484,14 @@ def _decimal(lines: Sequence[str], sep: str) -> str:
 
 def _read(opened: Opened, of_text: Callable[[Opened], Any]) -> Any:
     """Read a file by its format, and by what is given where that has no types."""
-    return _valid(opened.name, opened.kind, lambda: READERS.get(opened.kind, of_text)(opened))
+
+    def read() -> Any:
+        found: Any = READERS.get(opened.kind, of_text)(opened)
+        if not list(found):
+            raise ValueError("it has no columns")
+        return found
+
+    return _valid(opened.name, opened.kind, read)
 
 
 def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
@@ -505,8 +518,22 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     """Read a text without its blank lines."""
     import polars as pl
 
-    comma = opened.decimal == ","
-    frame = pl.read_csv(_polars(opened), separator=opened.sep, decimal_comma=comma, **options)
+    options |= {"separator": opened.sep, "decimal_comma": opened.decimal == ","}
+    try:
+        frame = pl.read_csv(_polars(opened), **options)
+    except pl.exceptions.ComputeError as error:
+        if "CSV malformed" not in str(error):
+            raise
+        # A quote inside a field that none surrounds, 5" pipe, stands for itself; one before a
+        # field may take in the next lines.
+        lines = io.TextIOWrapper(io.BytesIO(_content(opened.source)), "utf-8-sig")
+        rows = (next(csv.reader([x], delimiter=opened.sep, strict=True), []) for x in lines)
+        quoted = io.StringIO()
+        try:
+            csv.writer(quoted, delimiter=opened.sep).writerows(rows)
+        except csv.Error:
+            raise error from None
+        frame = pl.read_csv(quoted.getvalue().encode(), **options)
     frame = frame.rename(lambda name: name.replace('""', '"'))  # as Polars reads the fields below
     empty = pl.all_horizontal(pl.all().is_null())
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame
@@ -587,8 +614,9 @@ def _place(opened: Opened, row: int) -> str:
         with suppress(StopIteration), _stream(opened.source) as lines:
             whole = (k for k, x in enumerate(lines, start=1) if re.fullmatch(rb"\s*{.*}\s*", x))
             return f"line {next(islice(whole, row, None))}"
-    is_sheet = opened.kind == "excel"  # of which no blank rows are read
-    return f"row {row + 1} of the {'sheet below its header, blank ones aside' * is_sheet or 'file'}"
+    if opened.kind == "excel":  # of which no blank rows are read
+        return f"row {row + 1}, blank ones aside, below the header of the sheet"
+    return f"row {row + 1} of the file"
 
 
 def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
@@ -689,16 +717,28 @@ def _write(table: Any, target: BinaryIO, file_format: str) -> None:
                     np.lib.format.write_array(stream, array, allow_pickle=False)
         return
     frame = _frame(table)
+    if file_format not in COLUMNAR:
+        for name, dtype in frame.schema.items():
+            if _cannot_hold(file_format, dtype):
+                kind = {"excel": "an Excel", "jsonl": "a JSON"}.get(file_format)
+                rule = f"columns of {kind or 'a ' + file_format.upper()} file must be plain values"
+                raise invalid(rule, f"{name!r} of type {dtype}", "write Parquet")
     if file_format in TYPELESS:
-        if nested := [name for name, dtype in frame.schema.items() if dtype.is_nested()]:
-            rule = f"columns of a {file_format.upper()} file must be plain values"
-            got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
-            raise invalid(rule, got, "write Parquet or JSON lines")
         frame.write_csv(target, separator=DEFAULTS[file_format])
         return
     content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
     getattr(frame, f"write_{POLARS[file_format]}")(content)
     target.write(content.getbuffer())
+
+
+def _cannot_hold(file_format: str, dtype: Any) -> bool:
+    """Tell whether a format other than those of columns has no way to write a type."""
+    import polars as pl
+
+    if file_format in TYPELESS and (dtype.is_nested() or dtype == pl.Duration):
+        return True
+    has_zone = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+    return (has_zone and file_format == "excel") or dtype in (pl.Binary, pl.Object)
 
 
 def _frame(table: Any) -> pl.DataFrame:
@@ -717,11 +757,17 @@ def _frame(table: Any) -> pl.DataFrame:
 
 def _arrays(table: Any) -> dict[str, AnyArray]:
     """Return one array per column; NPZ has no missing text."""
+    import narwhals as nw
+
     if isinstance(table, Mapping):
         return dict(table)
-    arrays = {column.name: column.to_numpy() for column in table}
+    wide = "Int128", "UInt128"  # which NumPy has not
+    arrays = {
+        x.name: np.array(x.to_list(), object) if str(x.dtype) in wide else x.to_numpy()
+        for x in table
+    }
     for name in [name for name, array in arrays.items() if array.dtype.kind == "O"]:
-        if table[name].null_count() or str(table[name].dtype) not in ("String", "Categorical"):
+        if table[name].null_count() or family(nw.from_native(table).schema[name]) != "text":
             got = f"{name!r} of type {table[name].dtype}, {table[name].null_count()} missing"
             rule = "columns of an NPZ file must be numbers or whole text"
             raise invalid(rule, got, "write Parquet")

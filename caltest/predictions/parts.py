@@ -28,6 +28,8 @@ def stacked_parts(
         Tells of the name of a column whether it must be alike in all parts, by default of each;
         others are left out where they are not.
     """
+    import polars as pl
+
     tables: list[Any] = []
     for name, table in parts:
         tables.append(table)
@@ -35,7 +37,7 @@ def stacked_parts(
         unalike = {one: why for one, dtype in first.items() if (why := unlike({one: dtype}, own))}
         for one, why in ((one, why) for one, why in unalike.items() if needs(one)):
             raise invalid(ALIKE, f"{name}: {why}{_text_in(one, tables)}", "correct it")
-        tables[0] = tables[0].select([one for one in first if one not in unalike])
+        tables[0] = tables[0].drop(pl.selectors.by_name(*unalike))
     if not tables:
         rule = "data must have a part that can be read"
         raise invalid(rule, "none", "pass files or chunks with rows")
@@ -46,9 +48,8 @@ def _text_in(name: str, tables: Sequence[pl.DataFrame]) -> str:
     """Name the first text in a column that is numbers in the other part, if that is the matter."""
     import polars as pl
 
-    for table in (tables[0], tables[-1]):
-        values = table[name] if name in table.columns else pl.Series([], dtype=pl.Int8)
-        if values.dtype == pl.String:
+    for table in (tables[0], tables[-1]) if name in tables[-1].columns else ():
+        if (values := table[name]).dtype == pl.String:
             no_number = values.is_not_null() & values.cast(pl.Float64, strict=False).is_null()
             for row in no_number.arg_true().head(1):
                 return f": {shown(values[row])} in row {row}" + " of that" * (table is tables[0])
@@ -62,7 +63,7 @@ def place_among(
     for name, rows, place in parts:
         if row < (n := rows()):
             own = f"row {row}" if place is None else place(row)
-            return own + f" of {name}" * (len(parts) > 1)
+            return f"{own.removesuffix(' of the file')} of {name}" if len(parts) > 1 else own
         row -= n
     return f"row {row}"
 
@@ -85,7 +86,7 @@ def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
     """Stack frames of Polars, eager or lazy, whose columns are of types that are read alike."""
     import polars as pl
 
-    own = [one.select(names) for one in frames]
+    own = [one.select(pl.selectors.by_name(names)) for one in frames]  # one may be "*"
     types = [one.collect_schema() for one in own]
     several = [name for name in names if len({one[name] for one in types}) > 1]
     unlike = pl.selectors.by_name(several)

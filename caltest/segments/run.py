@@ -57,7 +57,7 @@ def test_segments(
     Parameters
     ----------
     model, data, y : object
-        As in `test_calibration`.
+        As in `test_calibration`, whose `segments` takes files and engines too.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Columns of the data frame `data` by name, or columns with their values: categories as they
         are, numbers and times with more than `bins` values cut at quantiles, missing values as a
@@ -339,9 +339,17 @@ def _notes(
     if without:
         some = ", ".join(map(repr, without))
         yield f"no value of {some} has at least {min_size} rows and leaves out some"
-    certain = sum(int(np.count_nonzero(family.deviation == 0)) for family in families)
-    if certain:
-        what = "all predictions are 0 or 1: left out, unless a label is impossible"
-        note = f"in {certain} segment{'s' * (certain > 1)} {what}"
-        warnings.warn(note, DegenerateDataWarning, stacklevel=4)
-        yield note
+    mass, deviation = (
+        np.concatenate([getattr(f, x) for f in families]) for x in ("mass", "deviation")
+    )
+    for some, what in (
+        (mass == 0, "all rows have the weight 0: left out"),
+        (
+            (mass > 0) & (deviation == 0),
+            "all predictions are 0 or 1: left out, unless a label is impossible",
+        ),
+    ):
+        if count := int(np.count_nonzero(some)):
+            note = f"in {count} segment{'s' * (count > 1)} {what}"
+            warnings.warn(note, DegenerateDataWarning, stacklevel=4)
+            yield note

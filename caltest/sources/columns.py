@@ -12,7 +12,7 @@ from caltest.checks.arrays import listing
 from caltest.checks.options import check_choice, check_not_label, check_once
 from caltest.errors import invalid
 from caltest.predictions.parts import family
-from caltest.predictions.tables import TRUTH, prob_columns, stems, truths
+from caltest.predictions.tables import TRUTH, classes_in_order, prob_columns, stems, truths
 
 
 @dataclass(frozen=True)
@@ -129,26 +129,26 @@ def _classes(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the names of the classes and their values in the column of labels."""
     m = max(len(columns), 2)
-    names = None if given is None else list(given)  # type: ignore[call-overload]
+    names: Any = None if given is None else list(given)  # type: ignore[call-overload]
     if names is not None and len(names) != m:
         rule = "classes must name each column of probs"
         raise invalid(rule, f"{len(names)} for {m} classes", "pass one name for each")
-    own = stems(columns, probs)
+    own: list[Any] = stems(columns, probs)
     if kind == "text":
-        if names is None and len(columns) == 1:
-            values = sorted(distinct())
+        if len(columns) == 1:
+            values = sorted(distinct()) if names is None else list(map(str, names))
             if len(values) != 2:
                 remedy = "pass classes=, or a column of probabilities for each class"
                 rule = "a single column of probs must go with two distinct labels"
                 raise invalid(rule, listing(values), remedy)
             # The one that the column is named after is the last.
-            names = [v for v in values if v != own[0]] + own if own[0] in values else values
-        texts = tuple(map(str, names or own))
-        return texts, texts
-    if names is None:
-        names = _numbers(own, kind)
-        if len(columns) == 1:  # as where rows are read: p_0 is the probability of the label 0
-            names = [1, 0] if names == [0] else [0, 1]
+            own = [v for v in values if v != own[0]] + own if own[0] in values else values
+        names = classes_in_order(names, own)
+        return (texts := tuple(map(str, names))), texts
+    own = _numbers(own, kind)
+    if len(columns) == 1:  # as where rows are read: p_0 is the probability of the label 0
+        own = [1, 0] if own == [0] else [0, 1]
+    names = classes_in_order(names, own)
     codes = names if all(isinstance(v, int | float) for v in names) else list(range(m))
     return tuple(names), tuple(float(code) for code in codes)
 

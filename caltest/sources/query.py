@@ -42,6 +42,7 @@ WRONG = (
     "a group that is missing",
     "a weight that is missing, negative or above 1e38",
 )
+NO_PART = NEVER - len(WRONG) - 1  # the place of rows that an event does not ask for
 SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
 PART = 1 << 19  # cells of very many groups that are in memory at a time
@@ -107,14 +108,14 @@ class Counting:
         is_polars = frame.implementation is nw.Implementation.POLARS
         by = [f"g{i}" for i in range(len(self.columns.by))]
         if (by and self.is_weighted) or not is_polars or not has_batches(frame.to_native()):
-            return collected(self.query(frame))
+            return self.query(frame)
         groups = pl.DataFrame()
         if by:
             groups = collected(self._rows(frame).select(by).unique().sort(by))
             groups = groups.with_columns(pl.selectors.float().replace(0.0, 0.0))  # -0.0 as 0.0
         tallies = [] if by and groups.is_empty() else self._tallies(groups.height)
         if not tallies:
-            return collected(self.query(frame))
+            return self.query(frame)
         wrong = np.zeros(len(WRONG) + 1)
         with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
             rows = batches(self._events(frame, groups))
@@ -142,11 +143,14 @@ class Counting:
             return [GroupTally(self.bins, groups) for _ in events]
         return [(WeightTally if self.is_weighted else Tally)(self.bins) for _ in events]
 
-    def query(self, frame: Any) -> Any:
-        """Return the table of cells of a lazy frame of narwhals, as a lazy frame."""
+    def query(self, frame: Any) -> pl.DataFrame:
+        """Return the table of cells of a lazy frame of narwhals, as its engine groups the rows."""
+        import polars as pl
+
         rows = self._rows(frame)
         parts = [self._of_event(rows, k, lens) for k, lens in enumerate(self.lenses)]
-        return parts[0] if len(parts) == 1 else nw.concat(parts, how="vertical")
+        table = collected(parts[0] if len(parts) == 1 else nw.concat(parts, how="vertical"))
+        return table.filter(pl.col("place") > NO_PART)
 
     def rows(self, frame: Any) -> Any:
         """Return the probabilities p0, p1, ..., the code of the label and what is wrong, or 0."""
@@ -210,12 +214,14 @@ class Counting:
         """Group the rows of one event by cell; those that are wrong by what is."""
         event: ColumnEvent = lens.of_columns(self._class_columns())
         fine = nw.col("status") == 0
+        status = nw.col("status")
         if event.where is not None:
-            rows = rows.filter(event.where | ~fine)
+            # Left out by the caller: engines work out again, for a filter, what is in it.
+            status = nw.when(event.where | ~fine).then(status).otherwise(nw.lit(NEVER - NO_PART))
         groups = [nw.col(f"g{i}") for i in range(len(self.columns.by))]
         own = ["w"] if self.is_weighted else []
         rows = rows.select(
-            *groups, nw.col("status"), event.prob.alias("p"), _one(event.happens), *own
+            *groups, status.alias("status"), event.prob.alias("p"), _one(event.happens), *own
         )
         p = nw.col("p")
         place = nw.when(p > 0.0).then((p * float(GRID)).floor()).otherwise(nw.lit(float(NEVER)))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from caltest.lenses import resolve_lens
 from caltest.sources import Counting, counted
 from caltest.sources.columns import Columns
-from caltest.sources.query import collected
 
 PROBS = st.one_of(
     st.floats(0, 1),
@@ -62,7 +61,7 @@ def test_engines_change_no_digit(engine, rows):
 def test_rows_that_are_tallied_have_the_cells_of_the_query(rows):
     """Counted as they are read, and grouped by the engine."""
     frame, _ = rows
-    grouped = collected(COUNTING.query(nw.from_native(frame).lazy()))
+    grouped = COUNTING.query(nw.from_native(frame).lazy())
     assert COUNTING.merged([grouped]).equals(counted([frame], COUNTING))
 
 

@@ -87,6 +87,7 @@ def test_skce_is_that_of_the_paper(reference_dir, name):
         ({"m": 1}, "m must be an integer of at least 2; got 1"),
         ({"alpha": 0}, "alpha must be a positive number; got 0"),
         ({"name": "M2", "pi": 1.5}, r"pi must lie in \[0, 1\]; got 1.5"),
+        ({"name": "M2", "pi": [0.5]}, r"pi must lie in \[0, 1\]; got \[0.5\]"),
         ({"name": "M1", "pi": 0.5}, "pi must be 0 for M1, the calibrated model; got 0.5"),
         ({"rng": "seed"}, "rng must be None, a non-negative integer"),
     ],

@@ -114,10 +114,10 @@ def test_file_of_standard_output_is_added_to(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("", "a folder that exists"),
-        (".", "a folder that exists"),
-        ("no/such/file", "a folder that exists"),
-        ("file/below", "a folder that exists"),
+        ("", "a folder; name a file in it"),
+        (".", "a folder; name a file in it"),
+        ("no/such/file", "file'; make the folder"),
+        ("file/below", "below'; make the folder"),
         ("a\0b", "null"),  # byte, or character
         ("x" * 300, "File name too long"),
         ("loop", "symbolic links"),

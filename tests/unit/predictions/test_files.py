@@ -1,6 +1,7 @@
 """Files of tables: formats by name, open files, and writing what was read."""
 
 import contextlib
+import datetime as dt
 import gzip
 import io
 import json
@@ -76,6 +77,7 @@ POINTS = TEXT.replace(",", ".")
         ),
         ("t.csv", POINTS.replace(";", ",").encode("utf-16"), "with encoding utf-16;"),
         ("t.csv", POINTS.replace(";", ",").replace("ö", "o").encode("utf-16-le"), "utf-16-le;"),
+        ("t.csv", POINTS.replace(";", ",").encode("utf-32"), "with encoding utf-32;"),
         ("t.csv", POINTS.replace(";", ",").encode("utf-8-sig"), None),
         ("t.csv", POINTS.replace(";", ",").replace("\n", "\r").encode(), None),
         ("t.csv", b"sep=;\r\n" + POINTS.encode(), None),
@@ -99,6 +101,31 @@ def test_quotes_in_names_of_columns_are_those_of_classes(tmp_path):
     """A name and a field that hold a quotation mark are written alike, and read alike."""
     (tmp_path / "t.csv").write_text('y,p_a,"p_""b"""\n"""b""",0.5,0.5\na,0.5,0.5\n')
     assert Predictions.read(tmp_path / "t.csv", label="y").labels.tolist() == [1, 0]
+
+
+def test_quotes_inside_fields_stand_for_themselves(tmp_path):
+    """Where no quotes surround them; one before a field would take in the next lines."""
+    path = tmp_path / "t.csv"
+    path.write_text('y,p,note\n1,0.75,5" pipe\n\n0,0.25,6" pipe\n1,0.5,"a, b"\n')
+    assert Predictions.read(path, label="y").n == 3
+    assert files.raw_table(path)["note"].to_list() == ['5" pipe', '6" pipe', "a, b"]
+    path.write_text('y,p,note\n1,0.75,5" pipe\n0,0.25,"6 pipe\n1,0.5,x\n')
+    with pytest.raises(InvalidInput, match=r"must be a valid \.csv file"):
+        Predictions.read(path, label="y")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.json", b"[]", "the reader reports: it has no columns"),
+        ("t.csv", b"y,p\n1,0.5\n0,0.2\0\n", "which holds binary data; convert the file"),
+    ],
+)
+def test_what_is_no_table_is_told_apart(tmp_path, name, content, words):
+    """A list of nothing, and a byte of 0 in a text, which is no UTF-16 for that."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInput, match=words):
+        Predictions.read(tmp_path / name, label="y")
 
 
 def test_how_a_text_is_read_can_be_forced(tmp_path):
@@ -150,7 +177,9 @@ def test_sheet_is_read_by_its_name(tmp_path):
         Predictions.read(path, label="y", sheet="2025")
     rows = pl.DataFrame({"y": ["a", None, "b"], "p": [0.5, None, 1.5]})  # one of them is blank
     rows.write_excel(path)
-    with pytest.raises(InvalidInput, match=r"got 1\.5 at row 2 of the sheet below its header"):
+    with pytest.raises(
+        InvalidInput, match=r"got 1\.5 at row 2, blank ones aside, below the header"
+    ):
         Predictions.read(path, label="y", probs="p")
 
 
@@ -170,7 +199,7 @@ def test_folder_is_read_with_its_folders_as_columns(tmp_path, suffix):
         assert [row.group for row in table.rows] == ["a", "b c"]
     wrong = FRAME.with_columns(p_a=pl.Series([0.7, 0.2, 0.6]))
     files.write_table(wrong, folder / f"2.{suffix}", file_format=suffix)
-    where = "line 4 of 2.csv" if suffix == "csv" else "row 3 of the file of 2.parquet"
+    where = "line 4 of 2.csv" if suffix == "csv" else "row 3 of 2.parquet"
     for read_it in (
         lambda: Predictions.read(tmp_path / "all", label="y"),
         lambda: ct.test_calibration(tmp_path / "all", label="y", engine="rows"),
@@ -204,12 +233,26 @@ def test_text_is_compressed_where_the_name_says_so(tmp_path):
     assert files.raw_table(path, as_text=False).equals(FRAME)
 
 
-def test_text_takes_no_nested_columns(tmp_path):
-    """The message names the column and the formats that can."""
-    frame = FRAME.with_columns(tags=pl.lit([["a"]] * 3))
-    message = r"a CSV file must be plain values; got 'tags' of type List\(.*; write Parquet or JSON"
-    with pytest.raises(InvalidInput, match=message):
-        files.write_table(frame, tmp_path / "t.csv", file_format="csv")
+@pytest.mark.parametrize(
+    ("file_format", "value", "got"),
+    [
+        ("csv", pl.lit([["a"]] * 3), r"a CSV file must be plain values; got 'x' of type List\("),
+        ("tsv", pl.duration(seconds=1), "a TSV file must be plain values; got 'x' of type Durat"),
+        ("jsonl", pl.lit(b"a"), "a JSON file must be plain values; got 'x' of type Binary"),
+        ("excel", pl.lit(b"a"), "an Excel file must be plain values; got 'x' of type Binary"),
+        (
+            "excel",
+            pl.lit(dt.datetime(2020, 1, 1, tzinfo=dt.UTC)),
+            "an Excel file must be plain values; got 'x' of type Datetime",
+        ),
+        ("npz", pl.lit(1).cast(pl.Int128), "must be numbers or whole text; got 'x' of type Int128"),
+    ],
+)
+def test_columns_that_a_format_cannot_hold_are_refused(file_format, value, got):
+    """The message names the column and a format that can."""
+    frame = FRAME.with_columns(x=value)
+    with pytest.raises(InvalidInput, match=rf"{got}.*; write Parquet"):
+        files.write_table(frame, io.BytesIO(), file_format=file_format)
 
 
 @pytest.mark.parametrize(

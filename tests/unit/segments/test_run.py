@@ -27,6 +27,12 @@ def test_certain_segments_are_left_out():
     assert "site = 0" not in {row.definition for row in result}
 
 
+def test_segment_without_weight_is_not_called_certain():
+    with pytest.warns(DegenerateDataWarning, match="in 1 segment all rows have the weight 0"):
+        result = run(sample_weight=(SITE != 0).astype(float))
+    assert "site = 0" not in {row.definition for row in result}
+
+
 def test_impossible_label_among_certain_ones_is_infinite():
     p = np.where(SITE == 0, 0.0, P)
     with pytest.warns(DegenerateDataWarning, match="unless a label is impossible"):

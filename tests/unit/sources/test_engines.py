@@ -30,7 +30,9 @@ def answers(data):
     weighted = calibration_test(None, data, test=["ks", "cox"], sample_weight="w.w", **options)
     chunks = options | {"engine": "chunks", "probs": CLASSES, "n_resamples": 39}
     by_chunks = calibration_test(None, data, test="skce", **chunks)
-    rows = (*groups, *weighted, by_chunks)
+    chunks |= {"engine": "cells", "lens": "top-label"}
+    predicted = calibration_test(None, data, test="ece", **chunks)
+    rows = (*groups, *weighted, by_chunks, *predicted)
     return [(row.group, row.test, row.statistic, row.pvalue) for row in rows]
 
 
@@ -50,6 +52,20 @@ def test_ibis(tmp_path):
     assert answers(connection.read_parquet(str(tmp_path / "part.parquet"))) == answers(frame())
     connection.disconnect()
     assert answers(ibis.memtable(frame().to_pandas())) == answers(frame())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_dask_counts_the_predicted_classes():
+    """Narwhals cannot take the largest of several of its columns beside others."""
+    dask = pytest.importorskip("dask.dataframe")
+    options = {"label": "y", "probs": CLASSES, "engine": "cells", "n_resamples": 9, "rng": 1}
+    data = frame()[:200]
+    given = dask.from_pandas(data.to_pandas(), npartitions=2)
+    of_dask, own = (
+        calibration_test(None, one, test="ece", lens="confidence", **options)
+        for one in (given, data)
+    )
+    assert (of_dask.statistic, of_dask.pvalue) == (own.statistic, own.pvalue)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -13,7 +13,6 @@ from caltest.numerics.bins import bin_of
 from caltest.sources import Counting, count_rows, counted, tally
 from caltest.sources.cells import NEVER, UNIT
 from caltest.sources.columns import Columns
-from caltest.sources.query import collected
 from caltest.sources.tally import BITS, MOST, Tally
 
 
@@ -27,7 +26,7 @@ def rows(n=400, seed=0):
 
 def grouped_by_query(frame, counting):
     """Return the cells as the query groups the rows."""
-    return counting.merged([collected(counting.query(nw.from_native(frame).lazy()))])
+    return counting.merged([counting.query(nw.from_native(frame).lazy())])
 
 
 def assert_cells_of_the_query(frame, counting, wrong=None):

@@ -317,6 +317,55 @@ def test_no_row_is_an_error(options):
 
 
 @pytest.mark.parametrize("engine", ["cells", "rows"])
+@pytest.mark.parametrize(
+    ("columns", "labels", "classes"),
+    [
+        (["p_cat", "p_dog"], ["cat", "dog"], ["dog", "cat"]),
+        (["p_cat"], ["cat", "dog"], ["cat", "dog"]),
+        (["p_0"], [0, 1], [0, 1]),
+        (["p_false", "p_true"], [False, True], [True, False]),
+    ],
+)
+def test_classes_in_another_order_than_their_columns_are_refused(engine, columns, labels, classes):
+    """The columns would silently get the names of each other."""
+    table = pl.DataFrame({"y": labels, **{name: [0.5, 0.5] for name in columns}})
+    with pytest.raises(InvalidInput, match="classes must be those that the columns are named aft"):
+        run(table, probs=columns, classes=classes, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
+@pytest.mark.parametrize("site", ["1", "a"])
+def test_folder_of_rows_without_a_value_is_a_missing_group(tmp_path, engine, site):
+    """As Spark and Arrow name it; the others are numbers, or text, as ever."""
+    for name in (site, "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / f"site={name}").mkdir()
+        pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}).write_csv(tmp_path / f"site={name}" / "a.csv")
+    with pytest.raises(InvalidInput, match=r"missing; got .* site=__HIVE"):
+        run(tmp_path, by="site", engine=engine)
+    (result,) = run(tmp_path, by="site", on_error="skip")
+    assert result.group == (1 if site == "1" else "a")
+    assert run(tmp_path, engine=engine).n == 4
+
+
+def test_segments_of_files_name_these_and_need_no_other_columns(tmp_path):
+    for name, other in (("a", "x"), ("b", 1)):
+        frame = pl.DataFrame({"y": [0, 1] * 40, "p": [0.5] * 80, "g": ["u", "u", "v", "v"] * 20})
+        frame.with_columns(other=pl.lit(other)).write_parquet(tmp_path / f"{name}.parquet")
+    options = {"segments": "g", "test": None, "engine": "rows"}
+    result = run(tmp_path, **options)
+    assert (result.data_name, result.n) == (tmp_path.name, 160)
+    (tmp_path / "b.parquet").unlink()
+    pl.DataFrame({"y": [0], "p": [0.5], "other": ["x"]}).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InvalidInput, match="it has no column 'g'; correct it"):
+        run(tmp_path, **options)
+
+
+def test_column_with_a_name_that_means_all_columns_to_the_engine(tmp_path):
+    pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "*": [1, 2]}).write_csv(tmp_path / "a.csv")
+    assert run(tmp_path / "a.csv", engine="rows").n == 2
+
+
+@pytest.mark.parametrize("engine", ["cells", "rows"])
 def test_crossed_groups_of_one_name_are_not_one_group(engine):
     """By rows they would be pooled, by cells one of them lost."""
     frame = pl.DataFrame({"y": [0, 1] * 2, "p": [0.4] * 4, "g": ["a, b", "a"] * 2})
