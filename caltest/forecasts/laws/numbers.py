@@ -283,7 +283,7 @@ class Members(Knots):
         check_all(~gone, array, "members must be as many in each row", remedy)
         self.values = read_only(np.sort(read(array, "members", ndim=2), axis=1))
         self.size = self.values.shape[1]
-        self.title = f"ensemble of {self.size} members"
+        self.title = f"ensemble of {self.size} member{'s' * (self.size > 1)}"
         levels = np.repeat(np.arange(self.size + 1) / self.size, 2)[1:-1]
         super().__init__(np.repeat(self.values, 2, axis=1), levels)
 
@@ -347,10 +347,18 @@ class Members(Knots):
     def stretched(self, factor: float, offset: float) -> Members:
         return Members(self.about_mean(self.values, factor, offset))
 
-    def recalibrated(self, levels: Any) -> Quantiles:
-        """Return the sorted members as quantiles: that all ranks are equally probable says so."""
+    @property
+    def ranked(self) -> Law:
+        """The sorted members as quantiles: that all ranks are equally probable says so."""
         ranks = np.arange(1, self.size + 1) / (self.size + 1)
-        return Quantiles(levels.cdf(ranks), self.values)
+        return Quantiles(ranks, self.values) if self.size > 1 else self
+
+    def recalibrated(self, levels: Any) -> Law:
+        """Return the sorted members at other levels."""
+        if self.size == 1:
+            reason = "the PIT of ensembles of one member cannot be recalibrated"
+            raise NotApplicable(reason, "pass two members or more")
+        return self.ranked.recalibrated(levels)
 
 
 @njit()

@@ -162,6 +162,9 @@ class TestPIT:
             law = found.transform(data).law
             assert law.given == pytest.approx(special.betainc(found.a_, found.b_, levels))
             assert np.array_equal(law.values, data.law.values)
+        single = ct.Forecasts([1.0, 2.0], members=[[0.5], [3.0]])
+        with pytest.raises(NotApplicable, match="ensembles of one member"):
+            BetaPIT().fit(single).transform(single)
 
     def test_equal_pit_values_are_refused(self):
         same = ct.Forecasts([1.0, 2.0], mean=[1.0, 2.0], scale=1.0)

@@ -71,6 +71,21 @@ def test_verdict_names_the_map_that_helps():
     assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
 
 
+def test_ensembles_are_scored_as_what_maps_make_of_them():
+    """Quantiles score better than the few members they are: no reason to recalibrate these."""
+    helped = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y, *members = rng.normal(size=(4, 200)) + rng.normal(size=200)
+        ensemble = ct.Forecasts(y, members=np.transpose(members))
+        helped.append(first_map([ensemble], seed).helps)
+    assert helped == [False] * 5
+    found = ct.compare_calibrators(ensemble, calibrators="beta-pit", n_resamples=99, rng=1)
+    quantiles = ct.Forecasts(y, quantiles=ensemble.law.values, levels=[0.25, 0.5, 0.75])
+    assert found["identity"].scores["CRPS"] == pytest.approx(ct.measures.crps(quantiles))
+    assert "quantiles that its sorted members are" in str(found).replace("\n    ", " ")
+
+
 @pytest.mark.full
 def test_calibrated_forecasts_are_seldom_given_a_map():
     taken = sum(first_map([gaussian(60, 1.0, seed)], seed).helps for seed in range(40))
