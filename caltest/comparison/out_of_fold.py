@@ -156,7 +156,7 @@ def out_of_fold(
 Scores = Mapping[str, Mapping[str, Floats]]  # by the name of the map, then of the score
 
 
-LOG_LOSS = EVERY["log-loss"]
+LOG_LOSS, LOG_SCORE = EVERY["log-loss"], EVERY["log-score"].title
 DECISIVE = LOG_LOSS, EVERY["brier"], EVERY["crps"]  # the first that the rows have and is finite
 
 
@@ -210,6 +210,8 @@ class BestMap:
         undefined.
     n_fit : int
         Rows that each map was fitted to.
+    left_out : tuple of str
+        Maps of forecasts that rule out more of the outcomes than the model, which are not taken.
     """
 
     name: str
@@ -226,6 +228,7 @@ class BestMap:
     test: str = ""
     pvalue_after: float | None = None
     n_fit: int = 0
+    left_out: tuple[str, ...] = ()
 
     @property
     def helps(self) -> bool:
@@ -311,7 +314,7 @@ def choose(
     for all other maps, since the error beside the best may be that of another kind of map; with one
     standard error in the second, what is taken for 200 rows harms too often (study "What helps").
     The score is the log loss, or the Brier score where a map gives an observed class probability 0;
-    of forecasts the CRPS.
+    of forecasts the CRPS, and no map is taken that rules out more of the outcomes than the model.
 
     Parameters
     ----------
@@ -335,7 +338,10 @@ def choose(
     """
     kept = weight > 0
     usable = [one for one in DECISIVE if one.title in scores[REFERENCE]]
-    held = {name: own for name, own in scores.items() if own}
+    # Beyond the ends of a stretched law the log score is infinite.
+    logs = {name: own.get(LOG_SCORE, weight)[kept] for name, own in scores.items() if own}
+    ruled_out = {name: int(np.isinf(own).sum()) for name, own in logs.items()}
+    held = {name: scores[name] for name, n in ruled_out.items() if n <= ruled_out[REFERENCE]}
     finite = (x for x in usable if all(np.isfinite(s[x.title][kept]).all() for s in held.values()))
     score = next(finite, usable[-1])
     losses = {name: own[score.title] for name, own in held.items()}
@@ -365,6 +371,7 @@ def choose(
         n=len(weight),
         n_folds=n_folds,
         needed=_needed(gains.values(), times, len(weight)) if name == REFERENCE else None,
+        left_out=tuple(name for name in ruled_out if name not in held),
     )
 
 

@@ -503,12 +503,14 @@ class RecalibratedLaw(Law):
         return self._knots.nodes()
 
     def log_score(self, y: Floats) -> Floats:
-        score = self.base.log_score(y)
+        u = np.clip(self.base.cdf(y), LOWEST, 1.0 - LEAST)
+        by_density = np.asarray(self.base.log_score(y) - self.levels.logpdf(u))
         if not self.has_atoms:
-            u = np.clip(self.base.cdf(y), LOWEST, 1.0 - LEAST)
-            return np.asarray(score - self.levels.logpdf(u))
+            return by_density
+        mass = self.cdf(y) - self.cdf_left(y)
+        is_lost = (mass < ROUNDING) & (u > 0.5)  # far in the upper tail, by rounding
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(self.cdf(y) - self.cdf_left(y)))
+            return np.where(is_lost, by_density, -np.log(mass))
 
     def excludes(self, y: Floats) -> Flags:
         return self.base.excludes(y)

@@ -143,6 +143,8 @@ class TestPIT:
         assert found.crps(np.array([2.0]))[0] == pytest.approx(((F - (x >= 2)) ** 2).sum())
         assert found.mean[0] == pytest.approx(mass @ x)
         assert found.log_score(np.array([2.0]))[0] == pytest.approx(-np.log(mass[2]))
+        far = found.log_score(np.array([60.0]))[0]  # where G(F) is 1 before and after it
+        assert -stats.poisson.logpmf(60, 3.0) < far < np.inf
 
     def test_steps_beside_a_density_are_as_exact(self):
         """Rain that is often 0: mean and CRPS are integrals of the distribution function."""
