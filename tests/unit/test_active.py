@@ -89,6 +89,11 @@ def test_model_without_probabilities_and_too_few_rows_are_refused():
         ({"points": "all"}, "points must be an integer of at least 1; got 'all'"),
         ({"points": [1.5]}, "points must be an integer"),
         ({"calibrator": "temperature"}, "calibrator must have predict_proba; got 'temperature'"),
+        ({"calibrator": GaussianNB()}, "that takes probabilities; got GaussianNB"),
+        (
+            {"calibrator": ct.calibrators.TemperatureScaling(from_logits=True)},
+            "that takes probabilities; got TemperatureScaling",
+        ),
     ],
 )
 def test_careless_options_are_named_before_anything_is_learnt(options, match):
