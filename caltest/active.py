@@ -196,6 +196,10 @@ class ActiveLearner:
             if not is_one and (name == "model" or one is not None):
                 remedy = "pass an estimator that gives probabilities"
                 raise invalid(f"{name} must have predict_proba", describe(one), remedy)
+        if self.calibrator is not None and getattr(self.calibrator, "from_logits", True):
+            rule = "calibrator must be one of caltest.calibrators that takes probabilities"
+            remedy = "pass caltest.calibrators.GPCalibrator(), for example"
+            raise invalid(rule, describe(self.calibrator), remedy)
         points = np.atleast_1d(self.points).tolist()
         return sorted(checks.check_integer(one, "points") for one in points)
 

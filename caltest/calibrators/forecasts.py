@@ -207,9 +207,10 @@ class VarianceScaling(ForecastCalibrator):
     .. math:: Y' = m + d + s (Y - m), \qquad m = E Y
 
     A Gaussian stays one, with the standard deviation :math:`s \sigma`; quantiles and members of an
-    ensemble are moved. With `by="crps"` the mean CRPS of the calibration set is least, which is a
-    convex problem for any law; with `by="moments"` the errors have variance 1 in the unit of the
-    standard deviations,
+    ensemble are moved, and so are the ends of laws that have some, as the gamma law has: outcomes
+    beyond these are impossible then. With `by="crps"` the mean CRPS of the calibration set is
+    least, which is a convex problem for any law; with `by="moments"` the errors have variance 1 in
+    the unit of the standard deviations,
 
     .. math:: s^2 = \sum_i w_i \frac{(y_i - m_i - d)^2}{\sigma_i^2}, \qquad
         d = \frac{\sum_i w_i (y_i - m_i) / \sigma_i^2}{\sum_i w_i / \sigma_i^2},
@@ -327,7 +328,7 @@ class BetaPIT(_OfPIT):
     -----
     Of quantiles G moves the levels, which is exact; an ensemble of M members becomes the quantiles
     at the levels G(j / (M + 1)) that its sorted members are. Linear between few members, their
-    CRPS is a little less by that alone.
+    CRPS is less by that alone: comparisons of maps score all ensembles as such quantiles.
 
     References
     ----------

@@ -289,6 +289,8 @@ def facts_of(found: outcomes.Outcomes, setup: outcomes.Setup, cv: object) -> dic
     predictions = setup.predictions
     parts = (tests for outcome in found.values() for tests in outcome.tests.values())
     notes = []
+    if not predictions.m and predictions.law.ranked is not predictions.law:
+        notes.append("scores of an ensemble are those of the quantiles that its sorted members are")
     if hasattr(cv, "split"):
         from sklearn import model_selection as cvs
 

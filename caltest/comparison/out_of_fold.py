@@ -11,16 +11,17 @@ import numpy as np
 from scipy.special import stdtrit
 
 from caltest import checks
+from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.scores import EVERY, in_range, mean_and_error, mean_score
+from caltest.comparison.scores import EVERY, ProperScore, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
 from caltest.results import ComparedCalibrator, HTest
 from caltest.results.comparison import REFERENCE, sheet_of_maps
-from caltest.types import Codes, Floats
+from caltest.types import Codes, Flags, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +157,8 @@ def out_of_fold(
 Scores = Mapping[str, Mapping[str, Floats]]  # by the name of the map, then of the score
 
 
-LOG_LOSS = EVERY["log-loss"]
-DECISIVE = LOG_LOSS, EVERY["brier"], EVERY["crps"]  # the first that the rows have and is finite
+LOG_LOSS, BRIER, CRPS = (EVERY[key] for key in ("log-loss", "brier", "crps"))
+LOG_SCORE = EVERY["log-score"].title
 
 
 LEVEL = 0.95
@@ -210,6 +211,8 @@ class BestMap:
         undefined.
     n_fit : int
         Rows that each map was fitted to.
+    left_out : tuple of str
+        Maps that are not taken, since outcomes were impossible with them.
     """
 
     name: str
@@ -226,6 +229,7 @@ class BestMap:
     test: str = ""
     pvalue_after: float | None = None
     n_fit: int = 0
+    left_out: tuple[str, ...] = ()
 
     @property
     def helps(self) -> bool:
@@ -310,8 +314,10 @@ def choose(
     clusters. The first is the one-standard-error rule of Breiman et al. for paired differences, and
     for all other maps, since the error beside the best may be that of another kind of map; with one
     standard error in the second, what is taken for 200 rows harms too often (study "What helps").
-    The score is the log loss, or the Brier score where a map gives an observed class probability 0;
-    of forecasts the CRPS.
+    The score is the log loss, or the Brier score where a map gives an observed class probability 0.
+    Where the model does so, it is the log loss of the maps that do not, and the model's probability
+    counts as 2.2e-16. Of forecasts it is the CRPS, and no map is taken that rules out more of the
+    outcomes than the model.
 
     Parameters
     ----------
@@ -333,12 +339,7 @@ def choose(
     ----------
     Breiman, Friedman, Olshen, Stone (1984), Classification and regression trees, section 3.4.3.
     """
-    kept = weight > 0
-    usable = [one for one in DECISIVE if one.title in scores[REFERENCE]]
-    held = {name: own for name, own in scores.items() if own}
-    finite = (x for x in usable if all(np.isfinite(s[x.title][kept]).all() for s in held.values()))
-    score = next(finite, usable[-1])
-    losses = {name: own[score.title] for name, own in held.items()}
+    score, title, losses = _judged(scores, weight > 0, m)
     model = losses[REFERENCE]
     gains = {name: mean_and_error(model - own, weight, units) for name, own in losses.items()}
     times = float(stdtrit(max(int(units.max()), 1), (1 + LEVEL) / 2))
@@ -357,7 +358,7 @@ def choose(
     return BestMap(
         name=name,
         calibrator=maps[name],
-        score=score.title,
+        score=title,
         after=mean_score(losses[name], weight),
         difference=0.0 - gain,
         low=low,
@@ -365,7 +366,32 @@ def choose(
         n=len(weight),
         n_folds=n_folds,
         needed=_needed(gains.values(), times, len(weight)) if name == REFERENCE else None,
+        left_out=tuple(name for name, own in scores.items() if own and name not in losses),
     )
+
+
+def _judged(scores: Scores, kept: Flags, m: int) -> tuple[ProperScore, str, dict[str, Floats]]:
+    """Return the score by which maps are chosen, its name, and the losses of those it judges.
+
+    The log loss, or score, is infinite where what was observed had no chance: beyond the ends of a
+    stretched law, and in an empty bin of a histogram.
+    """
+    held = {name: own for name, own in scores.items() if own}
+    log = LOG_LOSS.title if m else LOG_SCORE
+    ruled_out = {
+        name: np.count_nonzero(np.isinf(own[log][kept])) if log in own else 0
+        for name, own in held.items()
+    }
+    model = ruled_out[REFERENCE]
+    if not m:
+        able = [name for name in held if ruled_out[name] <= model]
+        return CRPS, CRPS.title, {name: held[name][CRPS.title] for name in able}
+    if model and 0 in ruled_out.values():
+        losses = {name: own[log] for name, own in held.items() if not ruled_out[name]}
+        clipped = np.minimum(held[REFERENCE][log], -LOG_SMALLEST_PROBABILITY)
+        return LOG_LOSS, f"{log} (0 counts as 2.2e-16)", {REFERENCE: clipped, **losses}
+    score = BRIER if any(ruled_out.values()) else LOG_LOSS
+    return score, score.title, {name: own[score.title] for name, own in held.items()}
 
 
 def _needed(gains: Iterable[tuple[float, float | None]], times: float, n: int) -> int | None:

@@ -13,7 +13,15 @@ import numpy as np
 from caltest import checks
 from caltest.calibrators.ensemble import Fold
 from caltest.comparison import scores
-from caltest.comparison.maps import AnyCalibrator, AnySet, FittedMap, fit_map, held_out, inner_score
+from caltest.comparison.maps import (
+    AnyCalibrator,
+    AnySet,
+    FittedMap,
+    fit_map,
+    held_out,
+    inner_score,
+    to_score,
+)
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
@@ -137,7 +145,7 @@ class Setup:
     def scored(self, parts: Sequence[FittedMap]) -> dict[str, Floats]:
         """Return the scores of the held-out rows of all folds, by name."""
         found = [
-            scores.row_scores(held_out(self.predictions, test, part.predicted), self.score)
+            scores.row_scores(to_score(self.predictions, test, part.predicted), self.score)
             for (_, test), part in zip(self.pairs, parts, strict=True)
         ]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}

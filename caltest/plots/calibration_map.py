@@ -498,7 +498,7 @@ def confusion_change(before: Predictions, after: object, *, ax: Axes | None = No
     >>> ax.get_xlabel()
     'predicted class'
     """
-    checks.check_instance(before, Predictions, "before")
+    checks.check_instance(before, Predictions, "before", "pass ct.Predictions(probs, labels)")
     if not isinstance(after, Predictions):
         after = ModelData(after, before).predictions()
     check_same_labels(before.classes, after.classes)

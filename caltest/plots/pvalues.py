@@ -243,7 +243,7 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     >>> ax.get_xlabel()
     'ECE under the null hypothesis'
     """
-    checks.check_instance(result, HTest, "result")
+    checks.check_instance(result, HTest, "result", "pass what test_calibration gave")
     checks.check_optional_integer(bins, "bins")
     every, statistic = _resamples(result), result.statistic
     finite = np.isfinite(every)

@@ -128,7 +128,9 @@ def reliability_grid(
             predictions = required(source, NAME).predictions
         else:
             predictions = as_measured(source, labels, reliability_grid, **rows)
-        members = ((one, _name_of(one)) for one in resolve_lens(lens).members(predictions))
+        family = resolve_lens(lens)
+        family.claim_of(predictions)  # raises where it is of other rows
+        members = ((one, _name_of(one)) for one in family.members(predictions))
         panels = [Panel(predictions, m, k, _error(m(predictions), diagram)) for m, k in members]
     shown = sorted(panels, key=lambda panel: -panel.error)[:most]
     columns = min(COLUMNS, len(shown))

@@ -491,7 +491,9 @@ def too_few_to_recalibrate(needed: int, rows: str = "") -> str:
 def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     """The map that the held-out score prefers, and what is left of the error after it."""
     if best.name == "identity":
-        return f"no map has a clearly better held-out {best.score} than the model as it is."
+        which = f"; not taken, since outcomes were impossible with it: {', '.join(best.left_out)}"
+        other = which if best.left_out else ""
+        return f"no map has a clearly better held-out {best.score} than the model as it is{other}."
     parts = best.calibrator.composition()
     note = f" ({parts}; in each fold, of the training rows alone)" if parts else ""
     after = f"{best.name}{note}: {_gain_in_words(best)}."
@@ -516,8 +518,9 @@ def _gain_in_words(best: BestMap, more: str = "") -> str:
 def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> str:
     """What the rows could have shown."""
     often = f"in 80 % of cases, at level {level:g}"
+    rows = f"These {n:,} rows" if n > 1 else "This row"
     if not found:
-        return f"These {n:,} rows would not have shown even a very large error {often}."
+        return f"{rows} would not have shown even a very large error {often}."
     sentences = []
     for one in found:
         points = f"{100 * abs(one.gap):.{digits_of(abs(one.gap))}f} points"
@@ -530,7 +533,7 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         deviations = f"{one.size:.2f} predicted standard deviations{unit}"
         words["shift"] = f"forecasts that are too {side} by {deviations}"
         sentences.append(words[one.kind])
-    return f"These {n:,} rows would have shown {' or '.join(sentences)} {often}."
+    return f"{rows} would have shown {' or '.join(sentences)} {often}."
 
 
 # ---- the answer as a badge: an SVG, or the JSON of an endpoint of shields.io ---------------------

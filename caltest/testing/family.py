@@ -24,7 +24,7 @@ from caltest.testing.assertions import Checked, Tested, resamples_for
 from caltest.types import Floats
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions
+    from caltest.predictions import Rows
 
 
 OF_CHECKED = ("pvalue", "level", "seed", "few", "least", "headline")
@@ -248,10 +248,10 @@ def _joint(found: Tested) -> tuple[str, list[float] | None]:
 def _hash_of_data(row: HTest) -> str:
     if row.evidence is None:
         return _hash([row.data_name, row.n, row.statistic])
-    predictions: Predictions = row.evidence.predictions
-    digest = hashlib.sha256()
-    parts = (predictions.probs, predictions.labels, predictions.sample_weight, predictions.clusters)
-    for part in parts:
+    rows: Rows = row.evidence.predictions
+    named, columns = rows.hashed
+    digest = hashlib.sha256(repr(named).encode())
+    for part in (*(values for values, _ in columns), rows.sample_weight, rows.clusters):
         digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 

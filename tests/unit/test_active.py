@@ -90,6 +90,11 @@ def test_model_without_probabilities_and_too_few_rows_are_refused():
         ({"points": [1.5]}, "points must be an integer"),
         ({"query": "uncertainty", "threshold": 0.7}, r"below 1 less .*, 0\.667; got 0\.7"),
         ({"calibrator": "temperature"}, "calibrator must have predict_proba; got 'temperature'"),
+        ({"calibrator": GaussianNB()}, "that takes probabilities; got GaussianNB"),
+        (
+            {"calibrator": ct.calibrators.TemperatureScaling(from_logits=True)},
+            "that takes probabilities; got TemperatureScaling",
+        ),
     ],
 )
 def test_careless_options_are_named_before_anything_is_learnt(options, match):

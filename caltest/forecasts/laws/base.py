@@ -313,6 +313,11 @@ class Law(ABC):
 
         return Stretched(self, factor, offset)
 
+    @property
+    def ranked(self) -> Law:
+        """What is recalibrated: of an ensemble the quantiles that its sorted members are."""
+        return self
+
     def recalibrated(self, levels: Any) -> Law:
         """Return the laws with the distribution functions G(F), G that of `levels` in (0, 1)."""
         from caltest.forecasts.laws.numbers import RecalibratedLaw

@@ -283,7 +283,7 @@ class Members(Knots):
         check_all(~gone, array, "members must be as many in each row", remedy)
         self.values = read_only(np.sort(read(array, "members", ndim=2), axis=1))
         self.size = self.values.shape[1]
-        self.title = f"ensemble of {self.size} members"
+        self.title = f"ensemble of {self.size} member{'s' * (self.size > 1)}"
         levels = np.repeat(np.arange(self.size + 1) / self.size, 2)[1:-1]
         super().__init__(np.repeat(self.values, 2, axis=1), levels)
 
@@ -347,10 +347,18 @@ class Members(Knots):
     def stretched(self, factor: float, offset: float) -> Members:
         return Members(self.about_mean(self.values, factor, offset))
 
-    def recalibrated(self, levels: Any) -> Quantiles:
-        """Return the sorted members as quantiles: that all ranks are equally probable says so."""
+    @property
+    def ranked(self) -> Law:
+        """The sorted members as quantiles: that all ranks are equally probable says so."""
         ranks = np.arange(1, self.size + 1) / (self.size + 1)
-        return Quantiles(levels.cdf(ranks), self.values)
+        return Quantiles(ranks, self.values) if self.size > 1 else self
+
+    def recalibrated(self, levels: Any) -> Law:
+        """Return the sorted members at other levels."""
+        if self.size == 1:
+            reason = "the PIT of ensembles of one member cannot be recalibrated"
+            raise NotApplicable(reason, "pass two members or more")
+        return self.ranked.recalibrated(levels)
 
 
 @njit()
@@ -495,12 +503,14 @@ class RecalibratedLaw(Law):
         return self._knots.nodes()
 
     def log_score(self, y: Floats) -> Floats:
-        score = self.base.log_score(y)
+        u = np.clip(self.base.cdf(y), LOWEST, 1.0 - LEAST)
+        by_density = np.asarray(self.base.log_score(y) - self.levels.logpdf(u))
         if not self.has_atoms:
-            u = np.clip(self.base.cdf(y), LOWEST, 1.0 - LEAST)
-            return np.asarray(score - self.levels.logpdf(u))
+            return by_density
+        mass = self.cdf(y) - self.cdf_left(y)
+        is_lost = (mass < ROUNDING) & (u > 0.5)  # far in the upper tail, by rounding
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(self.cdf(y) - self.cdf_left(y)))
+            return np.where(is_lost, by_density, -np.log(mass))
 
     def excludes(self, y: Floats) -> Flags:
         return self.base.excludes(y)

@@ -143,6 +143,8 @@ class TestPIT:
         assert found.crps(np.array([2.0]))[0] == pytest.approx(((F - (x >= 2)) ** 2).sum())
         assert found.mean[0] == pytest.approx(mass @ x)
         assert found.log_score(np.array([2.0]))[0] == pytest.approx(-np.log(mass[2]))
+        far = found.log_score(np.array([60.0]))[0]  # where G(F) is 1 before and after it
+        assert -stats.poisson.logpmf(60, 3.0) < far < np.inf
 
     def test_steps_beside_a_density_are_as_exact(self):
         """Rain that is often 0: mean and CRPS are integrals of the distribution function."""
@@ -162,6 +164,9 @@ class TestPIT:
             law = found.transform(data).law
             assert law.given == pytest.approx(special.betainc(found.a_, found.b_, levels))
             assert np.array_equal(law.values, data.law.values)
+        single = ct.Forecasts([1.0, 2.0], members=[[0.5], [3.0]])
+        with pytest.raises(NotApplicable, match="ensembles of one member"):
+            BetaPIT().fit(single).transform(single)
 
     def test_equal_pit_values_are_refused(self):
         same = ct.Forecasts([1.0, 2.0], mean=[1.0, 2.0], scale=1.0)

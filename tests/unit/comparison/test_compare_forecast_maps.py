@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.model_selection import KFold
 
 import caltest as ct
@@ -69,6 +70,35 @@ def test_verdict_names_the_map_that_helps():
     assert "helps" not in dict(ct.verdict(gaussian(400, 1.0), n_resamples=99, rng=1).sentences)
     asked = {"recalibrate": ["variance-scaling", "isotonic-pit"], "n_resamples": 99, "rng": 1}
     assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
+
+
+def test_a_map_that_rules_outcomes_out_is_not_taken():
+    """A law with ends is squeezed by a factor below 1: outcomes beyond the new ones may come."""
+    a, rng = np.linspace(1.0, 3.0, 400), np.random.default_rng(3)
+    law, y = stats.beta(a, 1.5 * a), rng.beta(2 * a, 3 * a)
+    found = ct.compare_calibrators(ct.Forecasts(y, distribution=law), n_resamples=99, rng=1)
+    assert found["variance-scaling"].scores["CRPS"] < found["identity"].scores["CRPS"]
+    assert any("density 0" in note for note in found.notes)
+    best = first_map([ct.Forecasts(y, distribution=law)], 1)
+    assert (best.name, best.left_out) == ("beta-pit", ("variance-scaling", "offset and scaling"))
+    asked = {"recalibrate": ["variance-scaling"], "n_resamples": 99, "rng": 1}
+    told = dict(ct.verdict(ct.Forecasts(y, distribution=law), **asked).sentences)["helps"]
+    assert told.endswith("not taken, since outcomes were impossible with it: variance-scaling.")
+
+
+def test_ensembles_are_scored_as_what_maps_make_of_them():
+    """Quantiles score better than the few members they are: no reason to recalibrate these."""
+    helped = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y, *members = rng.normal(size=(4, 200)) + rng.normal(size=200)
+        ensemble = ct.Forecasts(y, members=np.transpose(members))
+        helped.append(first_map([ensemble], seed).helps)
+    assert helped == [False] * 5
+    found = ct.compare_calibrators(ensemble, calibrators="beta-pit", n_resamples=99, rng=1)
+    quantiles = ct.Forecasts(y, quantiles=ensemble.law.values, levels=[0.25, 0.5, 0.75])
+    assert found["identity"].scores["CRPS"] == pytest.approx(ct.measures.crps(quantiles))
+    assert "quantiles that its sorted members are" in str(found).replace("\n    ", " ")
 
 
 @pytest.mark.full

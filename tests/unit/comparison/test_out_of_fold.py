@@ -112,6 +112,19 @@ def test_zero_probabilities_are_compared_by_the_brier_score(overconfident):
     assert np.isfinite([best.after, best.low, best.high]).all()
 
 
+def test_a_model_that_ruled_outcomes_out_is_judged_by_the_log_loss():
+    """Its loss is infinite; that of maps is not, but where they rule outcomes out too."""
+    rng = np.random.default_rng(1)
+    p = rng.choice([0.0, 0.3, 1.0], 600)
+    data = ct.Predictions(p, rng.random(600) < np.select([p == 0, p == 1], [0.03, 0.97], 0.3))
+    best = best_map(data, ["identity", "beta"], n_resamples=19, rng=1)
+    assert (best.name, best.score) == ("beta", "log loss (0 counts as 2.2e-16)")
+    p = np.clip(data.probs[np.arange(600), data.labels], 2.2204e-16, 1)
+    assert best.difference == pytest.approx(best.after + np.log(p).mean(), rel=1e-4)
+    same = best_map(data, {"again": ct.calibrators.Identity()}, n_resamples=19, rng=1)
+    assert same.score == "Brier score"
+
+
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 def test_maps_that_cannot_be_fitted_are_said():
     """The reason of the first stands in the error."""

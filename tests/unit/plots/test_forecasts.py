@@ -127,6 +127,8 @@ def test_results_and_verdicts_of_forecasts_draw_the_histogram(sure):
     assert table.plot("pvalues").get_xlabel().startswith("p-value")
     with pytest.raises(NotApplicable, match="is of classes, not of predictive distributions"):
         result.plot("reliability")
+    with pytest.raises(InvalidInput, match="lens must be one of those of Forecasts"):
+        ct.plots.reliability_grid(result)
     classes = ct.datasets.generative_model("M2", n=40, m=2, rng=1)
     of_classes = ct.test_calibration(classes, test=["ece", "ks"], **asked)
     with pytest.raises(NotApplicable, match="of the forecasts that all tests of a table share"):

@@ -66,6 +66,19 @@ def test_same_data_and_seed_share_their_labels():
     assert [one.size for one in records] == [2, 2]
 
 
+def test_forecasts_of_numbers_share_their_outcomes():
+    """As the labels of classes are shared; other outcomes are another question."""
+    rng = np.random.default_rng(3)
+    mean, tests = rng.normal(size=60), ["pit-ks", "crps"]
+    data = ct.Forecasts(rng.normal(mean, 1.3), mean=mean, scale=1.0)
+    records = [asked(data, test=test) for test in tests]
+    decide(records)
+    table = ct.test_calibration(data, test=tests, rng=0)
+    np.testing.assert_allclose([one.adjusted for one in records], table.adjusted)
+    other = asked(ct.Forecasts(data.outcomes + 0.1, distribution=data.law), test="crps")
+    assert other.question != records[1].question
+
+
 def test_other_data_are_another_block():
     """So are groups."""
     data = ct.datasets.generative_model("M1", n=60, m=3, rng=3)
