@@ -10,7 +10,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render import digits_of, digits_of_gap, named, number
+from caltest.render import digits_of, digits_of_gap, named, number, rows_of_fits
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap
@@ -498,7 +498,8 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     if best.pvalue_after is None:
         return after
     left = answer_in_words(best.pvalue_after, level, CALIBRATION)
-    tested = f"{best.n:,} rows, each predicted by a map of {best.n_fit:,} others"
+    others = rows_of_fits(best.n_fit, best.n_folds, best.n)
+    tested = f"{best.n:,} rows, each predicted by a map of {others} others"
     return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
 
 
