@@ -22,6 +22,19 @@ def test_numbers_are_those_of_test_calibration(page, three_classes):
     assert values["reproduction"]["data_hash"] == page.content.reproduction.data_hash
 
 
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_slope_of_some_rows_says_of_which_apart_from_what_it_means(make):
+    """And a group of few rows has no diagram, in which there would be nothing to see."""
+    p = np.append(np.linspace(0.1, 0.9, 60), [0.0, 1.0])
+    y, by = np.append(np.arange(60) % 2, [0, 1]), np.append(["many"] * 60, ["few"] * 2)
+    page = make(ct.Predictions(p, y), test=["combined", "calibration-slope"], by=by)
+    text = "predictions are too extreme; of the 60 rows with predictions inside (0, 1)"
+    assert text in page.to_markdown()
+    titles = [figure.title for figure in page.figures]
+    assert "Group many" in titles
+    assert "Group few" not in titles
+
+
 @pytest.mark.full
 def test_same_seed_gives_the_same_page(make, plain, three_classes):
     """Nothing depends on the clock or on hidden randomness; without a level nothing is rejected."""
