@@ -267,7 +267,8 @@ def difference_in_words(test: HTest) -> str:
         most = (
             f"a difference of {100 * max(abs(size.low), abs(size.high)):.{decimals(size)}f} points"
         )
-        return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
+        where = "for" if test.m > 2 else "in"  # the accuracy or a class in a group, or a group
+        return f"{first}; {most} is not ruled out {where} {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
@@ -391,9 +392,11 @@ def noun_of(rows: Sequence[HTest]) -> str:
     if len({row.data_name for row in rows}) > 1:
         return "models"
     if len({row.lens for row in rows}) == len(rows) > 1:
-        if all(row.lens.startswith("cumulative[") for row in rows):
+        families = {row.lens.partition("[")[0] if "[" in row.lens else "" for row in rows}
+        if families == {"cumulative"}:
             return "thresholds"
-        return "classes" if rows[0].m > 0 and all("[" in row.lens for row in rows) else "lenses"
+        is_one = rows[0].m > 0 and len(families) == 1 and "" not in families
+        return "classes" if is_one else "lenses"
     return "tests"
 
 
