@@ -91,7 +91,7 @@ def test_numbers_of_a_rare_event_do_not_vanish(make):
     """Ten events of 100,000 where two were predicted; a title of blanks is none."""
     labels, wards = (np.arange(100_000) % 10_000 == 0).astype(int), np.arange(100_000) % 2
     made = make(np.full(100_000, 2e-5), labels, by=wards, title=" ", test="brier")
-    assert made.content.title == "Are the probabilities of arrays calibrated?"
+    assert made.content.title == "Are the probabilities calibrated?"
     page = made.to_markdown()
     assert "| 0.008 points | 0.003 to 0.016 | 0 |  | 0.010 % against 0.002 % |" in page
     assert "| +0.018 | +0.008 to +0.035 |" in page
