@@ -130,6 +130,17 @@ def shown(value: object) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
+def an(name: str) -> str:
+    """Put the article before the name of a type.
+
+    Examples
+    --------
+    >>> an("float"), an("int"), an("HTest")
+    ('a float', 'an int', 'an HTest')
+    """
+    return f"{'an' if re.match('[AEIOaeio]|HT|nd', name) else 'a'} {name}"
+
+
 def first_line(error: Exception) -> str:
     """Return what an error of another library says first, or its type where it says nothing."""
     lines = (line.strip() for line in str(error).splitlines())

@@ -113,6 +113,17 @@ def rows_in_words(n: int) -> str:
     return "1 row" if n == 1 else f"{n:,} rows"
 
 
+def rows_of_fits(least: int, folds: int, rows: int) -> str:
+    """Return to how many rows a map was fitted, of each fold's others.
+
+    Examples
+    --------
+    >>> rows_of_fits(480, 5, 600), rows_of_fits(400, 5, 600)
+    ('480', '400 or more')
+    """
+    return f"{least:,}{' or more' if folds > 1 and least * folds < rows * (folds - 1) else ''}"
+
+
 def pvalue(value: float, smallest: str = SMALLEST) -> str:
     """A p-value as R's `format.pval` shows it: a small one as a bound, never as 0.
 

@@ -29,7 +29,7 @@ from caltest.calibrators.base import (
 from caltest.calibrators.ensemble import Fold, folds, for_classes
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import TemperatureScaling
-from caltest.errors import DegenerateDataWarning, invalid
+from caltest.errors import DegenerateDataWarning, an, invalid
 from caltest.types import AnyArray, Floats, Order
 
 PREFIT = "prefit"
@@ -306,7 +306,7 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
         if from_logits:
             rule = "estimator must have decision_function where the calibrator has from_logits=True"
             remedy = "pass a calibrator with from_logits=False"
-        raise invalid(rule, f"a {type(estimator).__name__}", remedy)
+        raise invalid(rule, an(type(estimator).__name__), remedy)
     from_logits = method == "decision_function"
     values = np.asarray(getattr(estimator, method)(X))
     if from_logits and values.ndim == 1:

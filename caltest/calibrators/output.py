@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks import check_choice, check_part, listing, load_schema, parse_json
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import InvalidInput, an, invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
@@ -105,9 +105,9 @@ class Saved(BaseEstimator, ABC):
             got = f"{type(error).__name__}: {error}"
             raise invalid("values must be those of to_dict", got, "fit the map again") from error
         if not isinstance(calibrator, cls):
-            got = f"a {type(calibrator).__name__}"
+            got = an(type(calibrator).__name__)
             remedy = "call from_dict of that class, or of caltest.calibrators"
-            raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
+            raise invalid(f"values must be those of {an(cls.__name__)}", got, remedy)
         # The parts of a fitted map must belong together.
         try:
             with np.errstate(all="ignore"):

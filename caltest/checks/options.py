@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from caltest.checks import arrays
-from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.errors import InvalidInput, NotApplicable, an, invalid, shown
 from caltest.types import AnyArray, Floats
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -51,9 +51,9 @@ def check_instance(
     """Check that `value` is a `kind`, not the class itself or something else."""
     if isinstance(value, kind):
         return value
-    got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    got = f"the class {value.__name__}" if isinstance(value, type) else an(type(value).__name__)
     remedy = "add parentheses" if isinstance(value, type) else remedy
-    raise invalid(f"{name} must be a {what or kind.__name__}", got, remedy)
+    raise invalid(f"{name} must be {an(what or kind.__name__)}", got, remedy)
 
 
 def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:

@@ -19,7 +19,7 @@ from caltest import __version__, checks
 from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
-from caltest.errors import InvalidInput, invalid, rows_named
+from caltest.errors import InvalidInput, an, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.options import FILE_FORMATS
@@ -305,7 +305,7 @@ def read_map(path: Path) -> Map:
     remedy = "pass what caltest wrote"
     values = checks.parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)
     if not isinstance(values, dict):
-        raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
+        raise invalid(f"MAP {name!r} must be a JSON object", an(type(values).__name__), remedy)
     is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data
     check = checks.check_schema if is_whole else checks.check_version
     kind: Any = ForecastCalibrator

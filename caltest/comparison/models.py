@@ -17,7 +17,7 @@ from caltest.comparison import outcomes, scores
 from caltest.comparison.maps import check_functions
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
-from caltest.errors import DegenerateDataWarning, invalid
+from caltest.errors import DegenerateDataWarning, an, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.predictions import ModelData, Rows, tables
 from caltest.predictions.model_data import FORECASTS
@@ -288,7 +288,7 @@ def check_models(models: object) -> dict[str, object]:
     """Check models by name, two or more."""
     if not isinstance(models, Mapping) or len(models) < 2:
         rule = "models must be a dict of at least two names and models"
-        got = f"{len(models)}" if isinstance(models, Mapping) else f"a {type(models).__name__}"
+        got = f"{len(models)}" if isinstance(models, Mapping) else an(type(models).__name__)
         raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
     named = {str(key): model for key, model in models.items()}
     check_names(list(named), len(models), "models")

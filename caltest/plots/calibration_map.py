@@ -394,6 +394,7 @@ def heat_map(
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, extend=beyond)
     bar.set_label(name, fontsize=base.SMALL)
     bar.ax.tick_params(labelsize=base.SMALL)
+    ax.set_anchor("W")  # farther right in its room the names at its left would reach out of it
     return ax
 
 

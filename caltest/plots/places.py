@@ -102,7 +102,7 @@ def groups(
     >>> [text.get_text() for text in ax.texts]
     ['17']
     """
-    remedy = "pass what ct.test_calibration gave for very many groups"
+    remedy = "pass what ct.test_calibration gave for very many groups, or use ct.plots.pvalues"
     checks.check_instance(result, GroupsTest, "result", remedy)
     checks.check_choice(kind, ("funnel", "gaps"), "kind")
     checks.check_integer(rows, "rows")

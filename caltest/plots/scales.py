@@ -108,7 +108,8 @@ def scale_of(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale
     # No frequency can be distinguished from 0 or 1 more finely.
     finest = min(0.1, 0.5 / float(event.rows.sum()))
     found = event.bins("quantile", bins, 0.95)
-    drawn = np.concatenate([p, found.frequency])
+    ends = p if scale == "probability" else np.clip(p, finest, 1.0 - finest)  # of p = 0 or 1 too
+    drawn = np.concatenate([ends, found.frequency])
     if scale == "probability" and found.mean.size <= FEW:  # bars that are nearly all that is drawn
         drawn = np.concatenate([drawn, found.lower, found.upper])
     return scale_for(drawn, scale, zoom=zoom, finest=finest)

@@ -119,23 +119,30 @@ def mcb_dsc(
 
 
 def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
-    """Write each name at the first corner of its point that no other name or point is at."""
-    letter = 0.6 * base.SMALL / (72 * base.inches(ax))
+    """Write each name at the first corner of its point, or beyond it, where nothing else is."""
+    letter = 0.66 * base.SMALL / (72 * base.inches(ax))
     r, points = 0.012, zip(x, y, strict=True)
     taken: list[tuple[float, ...]] = [(a - r, a + r, b - r, b + r) for a, b in points]
+    places = [
+        (right, up * (1 + 2.5 * lines), up) for lines in range(LINES) for right, up in CORNERS
+    ]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
         boxes = []
-        for right, up in CORNERS:
+        for right, far, up in places:
             ends = sorted((a + 0.014 * right, a + (0.014 + len(word) * letter) * right))
-            boxes.append((*ends, *sorted((b + 0.014 * up, b + 0.055 * up))))
+            low = b + 0.014 * far
+            boxes.append((*ends, *sorted((low, low + 0.041 * up))))
         free = [not any(base.overlap(box, other) for other in taken) for box in boxes]
-        inside = [box[0] > 0 and box[1] < 1 and box[2] > 0 for box in boxes]
+        inside = [min(box[0], box[2]) > 0 and max(box[1], box[3]) < 1 for box in boxes]
         best = next((i for i in range(len(boxes)) if free[i] and inside[i]), 0)
         taken.append(boxes[best])
-        right, up = CORNERS[best]
+        right, far, up = places[best]
         style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}
         style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
-        base.note(ax, word, (a, b), (4 * right, 4 * up), **style)
+        if best >= len(CORNERS):
+            line = {"arrowstyle": "-", "linewidth": base.THIN, "color": base.GREY}
+            style["arrowprops"] = line | {"relpos": (right < 0, 0.5)}  # beside the other names
+        base.note(ax, word, (a, b), (4 * right, 4 * far), **style)
 
 
 LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above
@@ -387,7 +394,8 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     text = f"critical difference {render.number(round(cd, 3 - len(str(int(cd)))))}"
     ax.text(1, y + 0.25, text, ha="left", va="bottom", fontsize=base.SMALL)
     against = "" if ranking.control is None else f" against {base.name_text(ranking.control)}"
-    test = f"Friedman's test: {base.pvalue_text(ranking.pvalue)}"
+    together = base.pvalue_text(ranking.pvalue).replace(" ", "\N{NO-BREAK SPACE}")
+    test = f"Friedman's test: {together}"
     lines = (
         f"average ranks over {ranking.n_datasets} data sets, 1 is the best ({test})",
         f"bar: no significant difference{against} at level {ranking.level:g} ({ranking.procedure})",

@@ -20,6 +20,7 @@ ROOM_FOR_NUMBER = 30.0  # points for a number in a cell
 NARROW = 3.2  # inches, below which the entries of the legend stand in a column
 POINTS = 201
 LEAST_POINTS = 1.0  # percentage points that the axis shows at least
+BAR = 5.0  # points across the only prediction of constant ones
 REACH = 0.05  # probability that some cell of a calibrated model is coloured
 UNDER, OVER = "under-predicted", "over-predicted"
 
@@ -111,9 +112,10 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     x, gap, limit = on.place(curve.x), 100 * curve.gap, 100 * curve.limit
     ax.axhline(0.0, color=base.GREY, linewidth=base.THIN)
     name = f"{100 * curve.level:g} % if calibrated, simultaneous"
-    ax.fill_between(x, -limit, limit, color=base.PALE, linewidth=0, zorder=1, label=name)
-    ax.plot(x, gap, color=base.BLACK, linewidth=base.LINE, zorder=3)
-    shade: dict[str, Any] = {"alpha": 0.5, "linewidth": 0, "zorder": 2}
+    wide = 0.0 if np.ptp(x) > 0 else BAR  # where all predictions are one
+    ax.fill_between(x, -limit, limit, color=base.PALE, linewidth=wide, zorder=1, label=name)
+    ax.plot(x, gap, "o" if wide else "-", color=base.BLACK, linewidth=base.LINE, zorder=3)
+    shade: dict[str, Any] = {"alpha": 0.5, "linewidth": wide, "zorder": 2}
     if (gap > limit).any():
         ax.fill_between(x, limit, gap, where=gap > limit, color=base.BLUE, label=UNDER, **shade)
     if (gap < -limit).any():

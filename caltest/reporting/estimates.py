@@ -100,7 +100,8 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         least = most = None
         with suppress(NotApplicable):
             interval = row.confidence_interval(n_resamples=499)
-            least, most, note = interval.low, interval.high, f"{note}{rows_of_slope(interval)}"
+            least, most, of = interval.low, interval.high, rows_of_slope(interval)
+            note += f";{of}" if of else ""
         yield Estimated(name, row.estimate, ideal, least, most, row.pvalue, unit, note)
 
 

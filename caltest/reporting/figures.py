@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 KEY = "Colours and marks are those of the first diagram."
 MOST_SEGMENTS = 12  # in the figure
 MOST_GROUPS = 6  # with a diagram
+LEAST_DRAWN = 10  # rows of a group with a diagram
 TALL = (4.4, 6.4)  # inches of a diagram with its key below
 SMALL = (2.75, 3.3)  # inches of one of several
 MOST_CLASSES_DRAWN = 6
@@ -132,7 +133,8 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
     worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
     tested = where.groups
     rows = () if tested is None else zip(tested.rows, tested.adjusted.tolist(), strict=True)
-    kept = [(row, value) for row, value in rows if row.evidence or row.counted]
+    shown = ((row, value) for row, value in rows if row.evidence or row.counted)
+    kept = [(row, value) for row, value in shown if row.n >= LEAST_DRAWN]
     kept.sort(key=lambda pair: worst.get(named(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
         draw = partial(_small, row, pvalue=value)

@@ -87,6 +87,7 @@ def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
 
 # ---- Word ----------------------------------------------------------------------------------------
 
+LONGEST = 255  # letters of a property of a document
 TEXT_WIDTH = 482.0  # points between the margins of A4
 SHADES = {"green": "D5EFDB", "yellow": "FBECC2", "orange": "FAD9C1", "red": "F6CFCC"}
 
@@ -106,7 +107,9 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
     document.styles["Caption"].font.bold = False
     document.styles["Caption"].font.color.rgb = RGBColor(0x44, 0x44, 0x44)
     about = document.core_properties
-    about.title, about.author = _legal(content.title), _legal(content.author or "")
+    about.title, about.author = (
+        _legal(text)[:LONGEST] for text in (content.title, content.author or "")
+    )
     about.created = about.modified = _time(content)
     about.comments = ""
     document.add_heading(_legal(content.title), 0)

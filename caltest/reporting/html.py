@@ -71,6 +71,9 @@ POLICY = (
 # Answers with a colour of the edge of the card; others are between these.
 BAD = {"strong evidence", "some evidence", "not calibrated", "beyond tolerance", "too low"}
 FINE = {"no evidence", "not rejected", "within tolerance"}
+ENDLESS = re.compile(r"\S{60,}")
+_FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"  # Hebrew, Arabic, Syriac, ...
+RIGHT_TO_LEFT = re.compile(f"[{_FROM_RIGHT}](?:[{_FROM_RIGHT}\\s]*[{_FROM_RIGHT}])?")
 
 
 def reach_of(bars: Sequence[tuple[float, float, float]]) -> float:
@@ -98,6 +101,12 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+def _laid_out(line: str) -> str:
+    """Return a line for HTML whose endless words have ends, and words from right to left edges."""
+    text = ENDLESS.sub(lambda word: "\u200b".join(re.findall(".{1,20}", word[0])), unbroken(line))
+    return RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
+
+
 @cache
 def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader
@@ -106,7 +115,7 @@ def _template(name: str) -> Template:
         loader=PackageLoader("caltest.reporting"), autoescape=True, keep_trailing_newline=True
     )
     made.filters |= {"printable": lambda value: printable(str(value)), "markdown": escape_markdown}
-    made.filters["unbroken"] = unbroken
+    made.filters["unbroken"] = _laid_out
     made.globals |= {"reach_of": reach_of, "points": points, "span": span, "plain": plain_formula}
     made.globals["digits_of"] = digits_of
     return made.get_template(name, globals={"markdown_table": markdown_table})

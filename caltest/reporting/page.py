@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from caltest.results.verdict import Verdict
 
 SCHEMA = "caltest/report/5"
+UNNAMED = ("arrays", "data frame")  # sources that are no name in a title
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -406,7 +407,7 @@ def report(
             scale=scale,
             title=title
             if title and title.strip()
-            else f"Are the {own.subject} of {name} calibrated?",
+            else f"Are the {own.subject}{f' of {name}' * (name not in UNNAMED)} calibrated?",
             author=author,
             meta=stated,
             reproduction=about.reproduction(

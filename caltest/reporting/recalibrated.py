@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from caltest import measures
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
+from caltest.render import rows_of_fits
 from caltest.reporting import content
 from caltest.reporting.reading import decimal, frequency, short_pvalue
 from caltest.results import ComparedCalibrator, wording
@@ -106,12 +107,13 @@ def blocks_of(comparison: content.RecalibrationContent) -> Iterator[content.Bloc
     Block
         Of the section.
     """
+    others = rows_of_fits(comparison.n_fit, comparison.n_folds, comparison.n_held_out)
     yield content.paragraph(
-        f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows or "
-        f"one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "
-        f"rows in all (folds at random, seed {comparison.seed}). {comparison.method}, lens: "
-        f"{comparison.lens}. The commands \u201ccaltest compare\u201d and \u201ccaltest calibrate "
-        "fit\u201d have the same p-values for this seed."
+        f"Each calibrator was fitted {comparison.n_folds} times, to {others} rows, and tested on "
+        f"the rows that the fit had not seen, {comparison.n_held_out:,} in all (folds at random, "
+        f"seed {comparison.seed}). {comparison.method}, lens: {comparison.lens}. The commands "
+        "\u201ccaltest compare\u201d and \u201ccaltest calibrate fit\u201d have the same p-values "
+        "for this seed."
     )
     before: dict[str, Any] = {"key": "before", "difference": None, "stderr": None}  # from itself
     rows = [replace(row, **before) if row.key == REFERENCE else row for row in comparison.rows]

@@ -698,7 +698,8 @@ def data_blocks(data: Data) -> Iterator[Block]:
     kept = data.classes if data.m <= content.MOST_ROWS else ordered[: content.MOST_ROWS]
     rows = []
     for row in kept:
-        gap = f"{row.observed - row.expected:+z,.1f}".replace("-", reading.MINUS)
+        less = round(row.observed - row.expected, 1)
+        gap = f"{less:+,.1f}".replace("-", reading.MINUS) if less else "0.0"
         seen = str(row.name), reading.count(row.observed), share(row.observed / total)
         predicted = reading.DASH if row.predicted is None else reading.count(row.predicted)
         rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))

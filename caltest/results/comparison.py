@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
-from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
+from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, rows_of_fits, stars, verdict
 from caltest.results.base import NEVER, Settled, Summary, Table
 from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
@@ -570,8 +570,9 @@ def _facts_of_maps(found: Maps, *, is_selection: bool) -> Iterator[tuple[str, st
     if is_selection:
         yield "selected", f"least {found.score} of an inner cross-validation in the training rows"
     if found.n_fit is not None:  # JSON of earlier versions does not have it
-        fitted = f"a map fitted to {found.n_fit}"
-        yield "rows", f"{found.n_held_out} tested, each predicted by {fitted} others"
+        others = rows_of_fits(found.n_fit, found.n_folds, found.n_held_out or 0)
+        text = f"{found.n_held_out:,} tested, each predicted by a map fitted to {others} others"
+        yield "rows", text
     tested = next((row.tests for row in found.rows if row.tests), ())
     if tested:
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))

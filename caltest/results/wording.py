@@ -10,7 +10,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render import digits_of, digits_of_gap, named, number
+from caltest.render import digits_of, digits_of_gap, named, number, rows_of_fits
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap
@@ -267,7 +267,8 @@ def difference_in_words(test: HTest) -> str:
         most = (
             f"a difference of {100 * max(abs(size.low), abs(size.high)):.{decimals(size)}f} points"
         )
-        return f"{first}; {most} is not ruled out in {size.name}: {numbers}."
+        where = "for" if test.m > 2 else "in"  # the accuracy or a class in a group, or a group
+        return f"{first}; {most} is not ruled out {where} {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
@@ -391,9 +392,11 @@ def noun_of(rows: Sequence[HTest]) -> str:
     if len({row.data_name for row in rows}) > 1:
         return "models"
     if len({row.lens for row in rows}) == len(rows) > 1:
-        if all(row.lens.startswith("cumulative[") for row in rows):
+        families = {row.lens.partition("[")[0] if "[" in row.lens else "" for row in rows}
+        if families == {"cumulative"}:
             return "thresholds"
-        return "classes" if rows[0].m > 0 and all("[" in row.lens for row in rows) else "lenses"
+        is_one = rows[0].m > 0 and len(families) == 1 and "" not in families
+        return "classes" if is_one else "lenses"
     return "tests"
 
 
@@ -500,7 +503,8 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     if best.pvalue_after is None:
         return after
     left = answer_in_words(best.pvalue_after, level, CALIBRATION)
-    tested = f"{best.n:,} rows, each predicted by a map of {best.n_fit:,} others"
+    others = rows_of_fits(best.n_fit, best.n_folds, best.n)
+    tested = f"{best.n:,} rows, each predicted by a map of {others} others"
     return f"{after} After it: {left[0].lower()}{left[1:]}, by {best.test} on {tested}."
 
 

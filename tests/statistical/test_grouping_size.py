@@ -130,7 +130,7 @@ def sparse():
 def test_limit_fails_in_sparse_groups(sets):
     """Expected counts below 1: about 16 % in place of 5 %, and the result says so."""
     assert external("hosmer-lemeshow", sparse(), sets, 10) > 2 * band(sets)[1]
-    assert "the chi^2 limit unreliable; use null='exact'" in notes(sparse())
+    assert "the chi^2 limit is rough; use null='exact'" in notes(sparse())
 
 
 @pytest.mark.parametrize("test", ["hosmer-lemeshow", "pigeon-heyse", "ici"])

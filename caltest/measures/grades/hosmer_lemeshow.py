@@ -52,9 +52,9 @@ CONSERVATIVE = (
     "below df = {df}: the chi^2 limit is conservative; use null='exact'"
 )
 SPARSE = (
-    f"{{few}} of {{size}} expected counts below {EXPECTED_FOR_LIMIT}, and {{fewer}} below "
-    f"{LEAST_FOR_LIMIT}, make the chi^2 limit unreliable; use null='exact' for data that the model "
-    "was not fitted to, or fewer groups"
+    f"expected counts are below {EXPECTED_FOR_LIMIT} in {{few}} of {{size}} cells{{fewer}}, where "
+    "the chi^2 limit is rough; use null='exact' for data that the model was not fitted to, or "
+    "fewer groups"
 )
 SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
 
@@ -128,7 +128,8 @@ class GroupedMeasure(Measure):
         bounds = EXPECTED_FOR_LIMIT, LEAST_FOR_LIMIT
         few, fewer = (np.count_nonzero(bound.expected < least) for least in bounds)
         if few:
-            notes.append(SPARSE.format(few=few, fewer=fewer, size=bound.expected.size))
+            least = f", below {LEAST_FOR_LIMIT} in {fewer}" if fewer else ""
+            notes.append(SPARSE.format(few=few, fewer=least, size=bound.expected.size))
         given = self.symbol, float(found.observed[0]), df
         described: dict[str, Any] = {"notes": tuple(notes), "degenerate": found.degenerate}
         return chi2_limit(*given, parameters=parameters, **described)

@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest.checks.arrays import check_labels, check_probs
 from caltest.checks.options import check_integer
-from caltest.errors import NotApplicable, invalid
+from caltest.errors import NotApplicable, an, invalid
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
@@ -447,7 +447,7 @@ def check_locations(locations: object) -> int | tuple[object, object] | None:
     if isinstance(locations, (int, np.integer)):
         return check_integer(locations, "locations")
     rule = "locations must be a number or a pair (probs, labels)"
-    raise invalid(rule, f"a {type(locations).__name__}", "pass J predictions and their J classes")
+    raise invalid(rule, an(type(locations).__name__), "pass J predictions and their J classes")
 
 
 def check_points(locations: tuple[object, object], classes: AnyArray) -> tuple[Floats, Codes]:

@@ -42,7 +42,7 @@ def test_report_has_the_pvalues_of_the_comparison(logits, compared):
     section = made.content.comparison
     assert {row.key: row.pvalue for row in section.rows} == pvalues(compared)
     assert (section.n_held_out, section.n_fit) == (200, 160)
-    assert "fitted 5 times, to 160 rows or one more" in made.to_markdown()
+    assert "fitted 5 times, to 160 rows, and" in made.to_markdown()
 
 
 def test_probabilities_and_their_logits_agree_for_temperature(logits, compared):

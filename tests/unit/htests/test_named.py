@@ -74,7 +74,7 @@ def test_sparse_groups_are_noted():
     """Expected counts below 5 and below 1; groups without degrees of freedom are refused."""
     data = Predictions(np.linspace(0.001, 0.02, 500), np.arange(500) % 100 == 0)
     notes = run(data, null="asymptotic").notes
-    assert any("10 of 20 expected counts below 5, and 10 below 1" in note for note in notes)
+    assert any("below 5 in 10 of 20 cells, below 1 in 10, where" in note for note in notes)
     data = generative_model("M1", n=100, m=2, rng=0)
     with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
         run(data, null="asymptotic", groups=2, internal=True)

@@ -19,11 +19,11 @@ RESULT = TABLE[0]
     [
         ("calibration_belt", {"belt": 0.5}, "belt must be a CalibrationBeltCurve; got a float"),
         ("critical_difference", {"scores": [[1, 2]]}, "scores must have a row per data set"),
-        ("critical_difference", {"scores": np.eye(3), "ax": 3}, "ax must be a Axes; got a int"),
+        ("critical_difference", {"scores": np.eye(3), "ax": 3}, "ax must be an Axes; got an int"),
         ("groups", {"result": 3}, "result must be"),
         ("master_scale", {"table": TABLE}, "table must be the result of test_master_scale"),
         ("power_curve", {"result": [0.1]}, r"pass what ct\.power or ct\.sample_size gave"),
-        ("pvalues", {"table": RESULT}, "table must be a HTestTable; got a HTest"),
+        ("pvalues", {"table": RESULT}, "table must be an HTestTable; got an HTest"),
         ("score_differences", {"comparison": RESULT}, "pass the result of compare_calibrators"),
         ("segments", {"result": "result"}, "result must be a SegmentsTest"),
     ],

@@ -193,6 +193,20 @@ def test_confusion_change_counts_rows(weight):
     np.testing.assert_allclose(ax.images[0].get_array(), expected)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
+def test_name_of_the_axis_stays_in_the_figure_beside_long_names():
+    """The square of cells makes room for it."""
+    given = ct.datasets.generative_model("M2", 300, 4, rng=1)
+    names = ["a very long name of a class", "x1", "y2", "z3"]
+    labels = np.array(names)[given.labels]
+    before, after = (
+        Predictions(p, labels, classes=names) for p in (given.probs, given.probs[:, ::-1])
+    )
+    ax = confusion_change(before, after)
+    ax.figure.draw_without_rendering()
+    assert ax.yaxis.label.get_window_extent().x0 >= 0
+
+
 def test_confusion_needs_the_same_rows():
     first = Predictions([0.2, 0.7], [0, 1])
     with pytest.raises(InvalidInput, match="another label at row 1"):

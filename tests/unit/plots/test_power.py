@@ -109,7 +109,7 @@ def test_figure_of_the_caller_is_filled():
         (P, {"errors": True}, "errors needs calibrated="),
         (P, {"levels": (0.5, 0.1)}, "levels must be two numbers with 0 <= low < high <= 1"),
         (P, {"band": 95}, "band must lie strictly between 0 and 1"),
-        (P, {"fig": 3}, "fig must be a FigureBase; got a int"),
+        (P, {"fig": 3}, "fig must be a FigureBase; got an int"),
         (pl.DataFrame({"p": [0.1]}), {}, "must have the columns 'pvalue' and 'test'; got 'p'"),
     ],
 )

@@ -91,7 +91,7 @@ def test_what_has_no_axis_or_no_resamples_is_not_applicable(result):
         calibration_errors(table_of(test=["skce", "ece"]))
     with pytest.raises(NotApplicable, match="null='exact'"):
         null_distribution(replace(result, null_distribution=None))
-    with pytest.raises(InvalidInput, match="result must be a HTest"):
+    with pytest.raises(InvalidInput, match="result must be an HTest"):
         null_distribution(0.05)
 
 

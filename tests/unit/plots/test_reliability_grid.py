@@ -91,7 +91,7 @@ def test_table_without_two_classes_is_not_applicable():
     [
         ({"most": 0}, "most must be an integer of at least 1"),
         ({"lens": "classwize"}, "lens must be one of"),
-        ({"fig": 3}, "fig must be a FigureBase; got a int"),
+        ({"fig": 3}, "fig must be a FigureBase; got an int"),
     ],
 )
 def test_illegal_option_is_refused(options, message):

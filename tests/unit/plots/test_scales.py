@@ -52,6 +52,13 @@ def test_probability_is_the_scale_without_options(name):
     assert first(DRAW[name]()).get_xscale() == "linear"
 
 
+def test_log_odds_reach_predictions_of_0_and_1():
+    """They are drawn where no frequency of so many rows is nearer to 0 or 1, not at a half."""
+    data = ct.Predictions(np.repeat([0.0, 0.5, 1.0], [50, 1, 50]), np.repeat([0, 1], [51, 50]))
+    low, high = plots.reliability_diagram(data).get_xlim()
+    assert low < 0.5 / data.n < 1 - 0.5 / data.n < high
+
+
 @pytest.mark.parametrize("name", [name for name in DRAW if name not in WITHOUT_ZOOM])
 def test_zoom_cuts_the_axis_to_the_data(name):
     """These predictions fill a quarter of the axis."""

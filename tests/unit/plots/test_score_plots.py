@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import caltest as ct
 from caltest import InvalidInput
@@ -19,6 +20,16 @@ def test_points_are_the_parts_of_the_score():
     expected = [(part.miscalibration, part.discrimination) for part in parts]
     np.testing.assert_allclose(ax.collections[0].get_offsets(), expected)
     assert f"UNC = {parts[0].uncertainty:.4f}" in ax.get_title(loc="left")
+
+
+def test_names_of_near_models_do_not_overlap():
+    """Where no corner of a point is free, the name stands beyond, at the end of a line."""
+    near = {f"a long name {k}": np.clip(DATA.probs + 1e-5 * k, 0, 1) for k in range(6)}
+    near = {name: probs / probs.sum(axis=1, keepdims=True) for name, probs in near.items()}
+    ax = mcb_dsc(near, DATA.labels)
+    ax.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in ax.texts if text.get_text() in near]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")

@@ -61,6 +61,15 @@ def test_only_what_is_outside_the_band_is_shaded():
     assert names[1] == ["95 % if calibrated, simultaneous", "predictions"]
 
 
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_gap_of_equal_predictions_is_a_point():
+    """A curve of one place would not be seen, nor a band without a width."""
+    data = ct.Predictions(np.full(40, 0.3), np.arange(40) % 2)
+    ax = witness(ct.test_calibration(data, test="skce", n_resamples=19, rng=1))
+    assert ax.lines[1].get_marker() == "o"
+    assert ax.collections[0].get_linewidth() > 0
+
+
 def test_map_colours_the_gaps_beyond_chance():
     """In percentage points; other cells are white, and those without rows grey."""
     result = result_of(n=300, m=4)

@@ -66,7 +66,7 @@ def test_names_of_users_are_no_code(hostile):
     hostile = hostile.__class__(
         hostile.content.__class__(
             **{name: getattr(hostile.content, name) for name in hostile.content.__slots__}
-            | {"title": "=1+1\x00\ud800", "author": "\x0b"}
+            | {"title": "=1+1\x00\ud800", "author": "\x0b" + 300 * "a"}
         ),
         hostile.figures,
     )

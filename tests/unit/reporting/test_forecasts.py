@@ -36,7 +36,7 @@ def test_report_of_forecasts_has_what_belongs_to_them(page):
         "Spread against error",
     ]
     text = page.to_markdown()
-    assert "Are the forecasts of arrays calibrated?" in text
+    assert "Are the forecasts calibrated?" in text
     assert "Too sure: intervals of 90 % hold" in text
     for word in ("AUC", "Reliability diagram", "confusion"):
         assert word not in text

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import caltest as ct
@@ -141,3 +142,13 @@ def test_long_tables_fold_and_control_characters_are_shown(make):
     drawn = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
     data = ct.Predictions(drawn.probs, drawn.labels, source="a\x1b[31mb")
     assert "a\\x1b[31mb" in make(data, lens="confidence", test="ece").to_html()
+
+
+def test_endless_names_end_and_names_from_right_to_left_leave_numbers_in_place(make):
+    """No column is pushed off the paper, and "name: 38 %" keeps its order."""
+    drawn = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
+    names, hebrew = ["x" * 100, "b", "c"], "\u05d0\u05d1 \u05d2"
+    data = ct.Predictions(drawn.probs, np.array(names)[drawn.labels], classes=names)
+    text = make(data, lens="classwise", test="ece", by=[hebrew, "a"] * 30).to_html()
+    assert f"classwise[{'x' * 10}\u200b{'x' * 20}\u200b" in text
+    assert f"\u2068{hebrew}\u2069" in text

@@ -22,6 +22,19 @@ def test_numbers_are_those_of_test_calibration(page, three_classes):
     assert values["reproduction"]["data_hash"] == page.content.reproduction.data_hash
 
 
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_slope_of_some_rows_says_of_which_apart_from_what_it_means(make):
+    """And a group of few rows has no diagram, in which there would be nothing to see."""
+    p = np.append(np.linspace(0.1, 0.9, 60), [0.0, 1.0])
+    y, by = np.append(np.arange(60) % 2, [0, 1]), np.append(["many"] * 60, ["few"] * 2)
+    page = make(ct.Predictions(p, y), test=["combined", "calibration-slope"], by=by)
+    text = "predictions are too extreme; of the 60 rows with predictions inside (0, 1)"
+    assert text in page.to_markdown()
+    titles = [figure.title for figure in page.figures]
+    assert "Group many" in titles
+    assert "Group few" not in titles
+
+
 @pytest.mark.full
 def test_same_seed_gives_the_same_page(make, plain, three_classes):
     """Nothing depends on the clock or on hidden randomness; without a level nothing is rejected."""
@@ -78,7 +91,7 @@ def test_numbers_of_a_rare_event_do_not_vanish(make):
     """Ten events of 100,000 where two were predicted; a title of blanks is none."""
     labels, wards = (np.arange(100_000) % 10_000 == 0).astype(int), np.arange(100_000) % 2
     made = make(np.full(100_000, 2e-5), labels, by=wards, title=" ", test="brier")
-    assert made.content.title == "Are the probabilities of arrays calibrated?"
+    assert made.content.title == "Are the probabilities calibrated?"
     page = made.to_markdown()
     assert "| 0.008 points | 0.003 to 0.016 | 0 |  | 0.010 % against 0.002 % |" in page
     assert "| +0.018 | +0.008 to +0.035 |" in page

@@ -50,6 +50,16 @@ def test_places_are_named_only_where_something_is_rejected(data):
     assert all(place.is_clear and place.pvalue <= 0.05 for place in verdict.places)
 
 
+def test_rows_are_called_what_they_are():
+    """Two families of three classes are six lenses; of groups the accuracy is compared."""
+    options = {"test": "brier", "n_resamples": 19, "rng": 1}
+    both = ct.test_calibration(CALIBRATED, lens=["classwise", "top-label"], **options)
+    alone = ct.test_calibration(CALIBRATED, lens="classwise", **options)
+    assert (both.noun, alone.noun) == ("lenses", "classes")
+    groups = ct.test_calibration(CALIBRATED, by=WARDS, **options)
+    assert "is not ruled out for " in " ".join(str(groups).split())
+
+
 def test_groups_count_in_the_headline():
     """Two groups that are off in opposite directions, calibrated together."""
     rng = np.random.default_rng(1)

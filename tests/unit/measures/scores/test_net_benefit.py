@@ -64,6 +64,14 @@ def test_interval_knows_of_rows_that_were_not_seen():
     assert found.low == pytest.approx([-1 / 99, -0.071], abs=0.001)
 
 
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+def test_interval_holds_possible_values_alone():
+    """No more than all rows are true positives, or false ones."""
+    found = net_benefit([0.2, 0.7, 0.7], [1, 0, 1], thresholds=[0.1, 0.5, 0.9])
+    assert (found.high <= 1).all()
+    assert (found.low >= -found.threshold / (1 - found.threshold)).all()
+
+
 def test_thresholds_lie_from_0_to_below_1():
     """0 treats everybody; the odds of 1 are infinite. More classes need a lens."""
     found = net_benefit(P, Y, thresholds=0.0)
