@@ -25,6 +25,7 @@ CORRECTIONS = (  # for several tests
     *("fdr_bh", "fdr_by", "fdr_tsbh", "fdr_tsbky", "none"),
 )
 OPPOSITE = {"level": "confidence", "confidence": "level"}
+OTHER = bool, np.timedelta64  # which are kinds of int and of np.integer
 CALENDAR = ("isoformat", "freqstr", "closed_left")  # what dates, periods and intervals have
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 
@@ -177,7 +178,7 @@ def check_integer(
     value: object, name: str, minimum: int = 1, *, most: int | None = None, otherwise: str = ""
 ) -> int:
     """Check an integer that is at least `minimum`, and at most `most`; a float is refused."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, OTHER) and value >= minimum:
         if most is None or value <= most:
             return int(value)
         raise invalid(f"{name} must be at most {most:,}", shown(value), "pass a smaller number")
@@ -208,7 +209,7 @@ def check_fixed_resamples(n_resamples: object, name: str, minimum: int = 1) -> i
 
 def _real(value: object) -> float:
     """Return a number as a float; anything else as NaN, which breaks every rule."""
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, OTHER):
         try:
             return float(value)
         except OverflowError:

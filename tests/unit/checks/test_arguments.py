@@ -142,8 +142,16 @@ REFUSED = [
     ),
     # Almost every model would be called not calibrated.
     (check_level, [0.95], r"got 0\.95; pass 0\.05 for a confidence of 95 %"),
-    (positive, [0, -1, INF, NAN, "1", None, True], "h must be a positive number; got "),
-    (integer, [1, 2.0, "3", None, True], "bins must be an integer of at least 2; got "),
+    (
+        positive,
+        [0, -1, INF, NAN, "1", None, True, np.timedelta64(3, "D")],
+        "h must be a positive number; got ",
+    ),
+    (
+        integer,
+        [1, 2.0, "3", None, True, np.timedelta64(3, "D")],
+        "bins must be an integer of at least 2; got ",
+    ),
     (groups, [["a", None], [1.0, NAN], ["a", NAN]], "groups must not be missing; got .* at row 1"),
     (check_seed, [-1, 1.5, "1", True, np.random], "rng must be None, a non-negative integer"),
     *(
