@@ -169,7 +169,9 @@ def verdict(
         from caltest.comparison.out_of_fold import best_map
 
         tell("recalibration")
-        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+        best = best_map(
+            predictions, recalibrate, test=test, lens=lens, asked_as="recalibrate", **draws
+        )
         parts = adjusted_verdicts(results, equivalence=equivalence)
         return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
 

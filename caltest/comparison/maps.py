@@ -34,6 +34,7 @@ MAPS_OF_FORECASTS: Mapping[str, object] = {
 }
 AnySet = CalibrationSet | ForecastSet
 AnyCalibrator = Calibrator | ForecastCalibrator
+OF_CLASSES = "calibrator of probabilities"
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
 # Of `AutoCalibrator` per row and class, on one core, within a factor of two; a kernel costs as six.
@@ -74,9 +75,9 @@ class FittedMap:
 
 
 def resolve_calibrators(
-    calibrators: object, m: int, *, from_logits: bool = False
+    calibrators: object, m: int, *, from_logits: bool = False, asked_as: str = "calibrators"
 ) -> dict[str, AnyCalibrator]:
-    """Return the calibrators by name, the uncalibrated model first."""
+    """Return the calibrators by name, the uncalibrated model first; errors name the argument."""
     given = (nested_maps(m) if m else MAPS_OF_FORECASTS) if calibrators is None else calibrators
     if isinstance(given, Mapping):
         pairs = [(str(name), value) for name, value in given.items()]
@@ -85,17 +86,18 @@ def resolve_calibrators(
         pairs = [(str(getattr(one, "key", one)), one) for one in several]
     every: dict[str, object] = {REFERENCE: REFERENCE}
     reserved = (REFERENCE, SELECTED)
-    for name, one in checks.check_not_empty(pairs, "calibrators"):
+    for name, one in checks.check_not_empty(pairs, asked_as):
         if name == REFERENCE and str(getattr(one, "key", one)) == REFERENCE:
             continue
         if name in {*every, SELECTED}:
             got = f"the name {name!r}" if name in reserved else f"{name!r} twice"
-            rule = f"calibrators must have different names, and none of {checks.listing(reserved)}"
+            rule = f"{asked_as} must have different names, and none of {checks.listing(reserved)}"
             raise invalid(rule, got, "pass a dict of names and calibrators")
         every[name] = one
     if not m:
-        return {name: _made_of_forecasts(one) for name, one in every.items()}
-    return {name: _made(name, one, m, from_logits=from_logits) for name, one in every.items()}
+        return {name: _made_of_forecasts(one, asked_as) for name, one in every.items()}
+    given_as: dict[str, Any] = {"from_logits": from_logits, "asked_as": asked_as}
+    return {name: _made(name, one, m, **given_as) for name, one in every.items()}
 
 
 def compared_by_default(
@@ -189,16 +191,17 @@ def _logits(given: ModelData) -> object:
     return models.predict(model, X)[0]
 
 
-def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
+def _made(name: str, value: object, m: int, *, from_logits: bool, asked_as: str) -> Calibrator:
     """Make a calibrator that is not fitted; one of two classes is put into `OneVsRest`."""
     if isinstance(value, str):
         takes = {key: inspect.signature(kind).parameters for key, kind in REGISTRY.items()}
         alone = [key for key in REGISTRY if "calibrator" not in takes[key]]  # need no other one
-        key = checks.check_choice(value, alone, "calibrators")
+        key = checks.check_choice(value, alone, asked_as)
         value = REGISTRY[key](**BY_KEY.get(key, {}))
-    calibrator: Calibrator = clone(checks.check_calibrator(value, Calibrator, "calibrators"))
+    kind = asked_as, "pass one, such as caltest.calibrators.TemperatureScaling()", OF_CLASSES
+    calibrator: Calibrator = clone(checks.check_instance(value, Calibrator, *kind))
     if calibrator.from_logits and not from_logits:
-        rule = "calibrators must take probabilities where model gives them"
+        rule = f"{asked_as} must take probabilities where model gives them"
         remedy = "leave it out there, or pass logits with compare_calibrators(from_logits=True)"
         raise invalid(rule, f"from_logits=True of {name!r}", remedy)
     calibrator = for_classes(calibrator, m)
@@ -206,11 +209,11 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
     return calibrator
 
 
-def _made_of_forecasts(value: object) -> ForecastCalibrator:
+def _made_of_forecasts(value: object, asked_as: str) -> ForecastCalibrator:
     if isinstance(value, str):
-        value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
+        value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, asked_as)]()
     kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
-    asked = "calibrators", remedy, "calibrator of forecasts"
+    asked = asked_as, remedy, "calibrator of forecasts"
     made: ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
     return made
 

@@ -87,6 +87,7 @@ def out_of_fold(
     data: all_maps.AnySet | None = None,
     rng: object = None,
     progress: Callable[[str], None] | None = None,
+    asked_as: str = "calibrators",
     **tests: Any,
 ) -> OutOfFold:
     """Score and test maps on rows that they were not fitted to, as `compare_calibrators` does.
@@ -107,6 +108,8 @@ def out_of_fold(
         The seed.
     progress : callable, optional
         Called with what is done next.
+    asked_as : str
+        The argument of the user, which errors name.
     **tests
         `test`, `lens`, `null`, `correction`, `level`, `n_resamples`, `n_jobs` and options of the
         measures, as in `compare_calibrators`.
@@ -133,7 +136,8 @@ def out_of_fold(
     tests_of = outcomes.make_calibration_tests(**tests)
     seed = checks.check_seed(rng)
     data = data or all_maps.set_of(predictions)
-    maps = all_maps.resolve_calibrators(calibrators, predictions.m, from_logits=data.from_logits)
+    given: dict[str, Any] = {"from_logits": data.from_logits, "asked_as": asked_as}
+    maps = all_maps.resolve_calibrators(calibrators, predictions.m, **given)
     setup = make_setup(predictions, data, tests_of=tests_of, seed=seed)
     every, results, predicted = range(len(setup.pairs)), {}, {}
     for name, calibrator in maps.items():

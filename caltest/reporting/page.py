@@ -236,8 +236,8 @@ def report(
     ----------
     model : classifier, regressor, calibrator, callable, array, Predictions, Forecasts or None
         As for `test_calibration`. The page on forecasts has the coverage of intervals, quantiles,
-        the CRPS and the logarithmic score; `grades`, `segments`, `recalibrate` and `tolerance` are
-        of predicted probabilities.
+        the CRPS and the logarithmic score; `grades`, `segments` and `tolerance` are of predicted
+        probabilities.
     data, y : object
         As for `test_calibration`.
     test : str, Measure or list, optional
@@ -359,7 +359,7 @@ def report(
     def field(m: int) -> about.Profile:
         return about.worded(about.profile_of(profile, m), stated)
 
-    checks.check_choice("general" if profile is None else profile, about.PROFILES, "profile")
+    about.profile_of(None if profile == "distribution" else profile, 2)  # before any data are read
     tests = None if test is None else as_list(test, "test", measure_of)
     for one in tests or ():
         if not isinstance(one, Measure):

@@ -44,6 +44,7 @@ def compare(
         named[f"{one.key} {same + 1}" if same else one.key] = one
     correction = "holm" if settings.correction == "joint" else settings.correction
     how: dict[str, Any] = {"correction": correction, "progress": settings.progress}
+    how["asked_as"] = "recalibrate"
     found = out_of_fold(rows, named, data=data, **how, **settings.of_draws)
     kept = [row for row in found.rows if not row.reason]
     outcomes = tuple((_row(row, found), found.predictions.get(row.name)) for row in kept)

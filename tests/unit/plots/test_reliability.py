@@ -212,7 +212,7 @@ def test_weights_are_heights_of_the_histogram():
         ({"pvalue": 2}, r"pvalue must lie in \[0, 1\]; got 2"),
         ({"histogram": 1}, "histogram must be True or False"),
         ({"confidence": 1}, "confidence must lie strictly between 0 and 1"),
-        ({"ax": "axes"}, "ax must be a Axes; got a str"),
+        ({"ax": "axes"}, "ax must be an Axes; got a str"),
     ],
 )
 def test_illegal_option_is_refused(options, message):

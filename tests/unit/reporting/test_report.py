@@ -266,6 +266,11 @@ def test_author_states_and_signs(make, risks):
     ("arguments", "message"),
     [
         ({"profile": "clinic"}, "did you mean 'clinical'"),
+        ({"profile": "medical"}, "'ml', 'forecast'; got"),
+        (
+            {"recalibrate": "beta-pit"},
+            "recalibrate must be a calibrator of probabilities; got a Beta",
+        ),
         ({"tolerance": 5}, "pass 0.05 for 5 %"),
         ({"on_error": "skp"}, "on_error must be one of 'raise', 'skip'"),
         ({"meta": ["a"]}, "meta must map names to texts"),
