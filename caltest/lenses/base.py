@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -135,11 +136,22 @@ class ClassColumns(NamedTuple):
         Their names.
     probs, is_label : sequence of narwhals.Expr
         The probability of each, and whether it is the label.
+    one_by_one : bool
+        Whether the largest of several is found two at a time, as Dask needs it.
     """
 
     classes: Sequence[object]
     probs: Sequence[Any]
     is_label: Sequence[Any]
+    one_by_one: bool = False
+
+    def largest(self) -> Any:
+        """Return the largest probability."""
+        import narwhals as nw
+
+        if self.one_by_one:
+            return reduce(lambda a, b: b.clip(a), self.probs)
+        return nw.max_horizontal(*self.probs)
 
 
 class ColumnEvent(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -359,8 +358,7 @@ def _predicted(columns: ClassColumns) -> tuple[Any, Any, Any]:
     """
     import narwhals as nw
 
-    # The same as max_horizontal, which narwhals has not for Dask within other columns.
-    largest = reduce(lambda a, b: b.clip(a), columns.probs)
+    largest = columns.largest()
     last = len(columns.probs) - 1
     right, code = columns.is_label[last], nw.lit(last)
     for k in reversed(range(last)):

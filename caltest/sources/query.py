@@ -203,16 +203,17 @@ class Counting:
         own = no_weight if self.is_weighted else None
         return [missing, unsaid, outside, unlike, ~known, no_group, own]
 
-    def _class_columns(self) -> ClassColumns:
+    def _class_columns(self, *, one_by_one: bool = False) -> ClassColumns:
         given = self.columns
         p = [nw.col(f"p{k}") for k in range(len(given.probs))]
         probs = [nw.lit(1.0) - p[0], p[0]] if len(p) == 1 else p
         is_label = [nw.col("label") == nw.lit(value) for value in given.values]
-        return ClassColumns(given.classes, probs, is_label)
+        return ClassColumns(given.classes, probs, is_label, one_by_one)
 
     def _of_event(self, rows: Any, number: int, lens: Lens) -> Any:
         """Group the rows of one event by cell; those that are wrong by what is."""
-        event: ColumnEvent = lens.of_columns(self._class_columns())
+        is_dask = rows.implementation is nw.Implementation.DASK
+        event: ColumnEvent = lens.of_columns(self._class_columns(one_by_one=is_dask))
         fine = nw.col("status") == 0
         status = nw.col("status")
         if event.where is not None:
