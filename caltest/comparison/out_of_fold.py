@@ -161,7 +161,7 @@ def out_of_fold(
 Scores = Mapping[str, Mapping[str, Floats]]  # by the name of the map, then of the score
 
 
-LOG_LOSS, BRIER, CRPS = (EVERY[key] for key in ("log-loss", "brier", "crps"))
+LOG_LOSS, BRIER, OF_NUMBERS = (EVERY[key] for key in ("log-loss", "brier", "crps"))
 LOG_SCORE = EVERY["log-score"].title
 
 
@@ -389,7 +389,7 @@ def _judged(scores: Scores, kept: Flags, m: int) -> tuple[ProperScore, str, dict
     model = ruled_out[REFERENCE]
     if not m:
         able = [name for name in held if ruled_out[name] <= model]
-        return CRPS, CRPS.title, {name: held[name][CRPS.title] for name in able}
+        return OF_NUMBERS, OF_NUMBERS.title, {x: held[x][OF_NUMBERS.title] for x in able}
     if model and 0 in ruled_out.values():
         losses = {name: own[log] for name, own in held.items() if not ruled_out[name]}
         clipped = np.minimum(held[REFERENCE][log], -LOG_SMALLEST_PROBABILITY)

@@ -84,7 +84,7 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
             shade: dict[str, Any] = {"color": base.VERMILION, "alpha": base.BAND, "linewidth": 0}
             ax.axvspan(result.low, result.high, label=label, **shade)
     ax.set_ylim(-0.02, 1.02)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     if power.n.max() > WIDE * power.n.min():
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -72,11 +72,13 @@ def test_verdict_names_the_map_that_helps():
     assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
 
 
+@pytest.mark.full
 def test_a_map_that_rules_outcomes_out_is_not_taken():
     """A law with ends is squeezed by a factor below 1: outcomes beyond the new ones may come."""
     a, rng = np.linspace(1.0, 3.0, 400), np.random.default_rng(3)
     law, y = stats.beta(a, 1.5 * a), rng.beta(2 * a, 3 * a)
-    found = ct.compare_calibrators(ct.Forecasts(y, distribution=law), n_resamples=99, rng=1)
+    asked = {"calibrators": "variance-scaling", "n_resamples": 99, "rng": 1}
+    found = ct.compare_calibrators(ct.Forecasts(y, distribution=law), **asked)
     assert found["variance-scaling"].scores["CRPS"] < found["identity"].scores["CRPS"]
     assert any("density 0" in note for note in found.notes)
     best = first_map([ct.Forecasts(y, distribution=law)], 1)
