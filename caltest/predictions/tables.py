@@ -390,10 +390,11 @@ def classes_of_columns(probs: object, labels: object) -> list[object] | None:
 
     The labels tell how names are read. None where nothing is named, and where columns are only
     numbered from 0, as those of a table made from an array are, and the labels are not such text.
+    The number of a single column may be its place, and does not name it.
     """
     own = as_frame(probs).columns if is_table(probs) else [getattr(probs, "name", None)]
-    names = list(dict.fromkeys(str(one) for one in own if one is not None))
-    if not names:
+    names = list(dict.fromkeys(map(str, own)))
+    if len(names) == 1 and not isinstance(own[0], str | bool):
         return None
     values = checks.label_values(labels, "labels")
     unnamed = any(names == [form.format(k) for k in range(len(names))] for form in UNNAMED)

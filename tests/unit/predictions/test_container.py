@@ -5,6 +5,8 @@ import dataclasses
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from caltest import Predictions
@@ -103,6 +105,19 @@ def test_classes_in_another_order_than_the_columns_named_after_them_are_refused(
             make(frames(["p_vi", "p_se", "p_ve"])[0])
     numbered = Predictions(frames(["p_0", "p_1", "p_2"])[0], [2, 0, 0, 1], classes=[2, 0, 1])
     assert numbered.classes.tolist() == [2, 0, 1]
+
+
+def test_one_column_is_the_probability_of_the_class_it_is_named_after():
+    """Of the first class too; the number of a column is only its place, 1 of labels 1 and 2."""
+    p, labels = np.array([0.1, 0.4, 0.7]), np.array(["no", "yes", "no"])
+    for name in ("p_no", "no"):
+        for probs in (pd.Series(p, name=name), pl.Series(name, p), pd.DataFrame({name: p})):
+            made = Predictions(probs, labels)
+            assert made.classes.tolist() == ["yes", "no"]
+            np.testing.assert_array_equal(made.probs[:, 1], p)
+    assert Predictions(pd.Series(p, name="p"), labels).classes.tolist() == ["no", "yes"]
+    with pytest.raises(InvalidInput, match="labels must be among the classes 0, 1; got 2"):
+        Predictions(pd.Series(p, name=1), [1, 2, 1])
 
 
 @pytest.mark.parametrize("columns", [["vi", "se", "ve"], ["p_0", "p_1", "p_2"], ["x", "a", "b"]])
