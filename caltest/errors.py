@@ -119,7 +119,9 @@ def rows_named(place: Callable[[int], str] | None) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """Show a value in a message: its repr in one line, without addresses, cut at 60 characters.
+    """Show a value in a message: its repr in one line, cut at 60 characters.
+
+    Addresses, and the types of NumPy's numbers, are left out.
 
     Examples
     --------
@@ -127,6 +129,7 @@ def shown(value: object) -> str:
     "{'a': 1}"
     """
     text = re.sub(r" at 0x[0-9A-Fa-f]+(?=>)", "", " ".join(repr(value).split()))
+    text = re.sub(r"\bnp\.\w+\(([^()]*)\)", r"\1", text)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 

@@ -183,7 +183,7 @@ def check_labels(
         if not good.all():
             row = int(np.argmin(good))
             got = f"{listing(values[row].tolist())} at row {row}"
-            remedy = "pass one label per row, shape (n,)"
+            remedy = "pass one label per row, shape (n,), or several as Predictions.multilabel"
             raise invalid(f"{name} of shape (n, m) must be one-hot rows", got, remedy)
         named = read_only(np.arange(m)) if known is None else known
         return read_only(values.argmax(axis=1)), named

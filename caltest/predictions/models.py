@@ -73,6 +73,10 @@ def predict(model: Any, X: object) -> tuple[object, object]:
             raise
         remedy = "call its fit(X, y), on other data, first"
         raise invalid("model must be fitted", describe(model), remedy) from error
+    if isinstance(probs, list) and np.ndim(probs[0]) == 2:  # an array for each output
+        rule, got = "model must predict one label per row", f"{len(probs)} of {describe(model)}"
+        remedy = "pass their probabilities (n, labels) as caltest.Predictions.multilabel"
+        raise invalid(rule, got, remedy)
     if classes is not None and len(classes) == 1:
         rule = "model must predict two classes or more"
         raise invalid(rule, f"one, {shown(classes[0])}", "fit it on rows of all classes")

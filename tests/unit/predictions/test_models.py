@@ -6,6 +6,8 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import caltest as ct
@@ -168,3 +170,15 @@ def test_outputs_of_hugging_face_are_read_by_their_logits():
     given = PredictionOutput(output.logits.numpy(), CODES[:12], {})
     again = Predictions(given.predictions, given.label_ids, from_logits=True)
     np.testing.assert_allclose(again.probs, found.probs, atol=1e-6)
+
+
+def test_model_of_several_labels_a_row_names_the_remedy():
+    """As a forest fitted to two columns of labels; a model of one class names it as it is."""
+    labels = np.column_stack([CODES > 0, CODES > 1]).astype(int)
+    forest = RandomForestClassifier(3).fit(X, labels)
+    with pytest.raises(InvalidInput, match=r"one label per row; got 2 of .*Predictions.multilabel"):
+        ct.test_calibration(forest, X, labels)
+    with pytest.raises(InvalidInput, match=r"one-hot rows; .*Predictions.multilabel"):
+        Predictions(np.full((600, 2), 0.5), labels)
+    with pytest.raises(InvalidInput, match=r"two classes or more; got one, 0\.0;"):
+        ct.test_calibration(DummyClassifier().fit(X, np.zeros(600)), X, np.zeros(600))
