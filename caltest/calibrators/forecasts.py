@@ -110,8 +110,9 @@ class ForecastCalibrator(Saved, ABC):
         NotApplicable
             If the map has no meaning for the distributions.
         """
+        given = _checked(forecasts)
         check_unused("where forecasts hold their outcomes", y=y)
-        return self.fit_set(ForecastSet(_checked(forecasts)))
+        return self.fit_set(ForecastSet(given))
 
     def transform(self, forecasts: object) -> Forecasts:
         """Return calibrated forecasts; outcomes, weights, groups, clusters and source stay.
