@@ -133,14 +133,14 @@ def test_skorch_nets_are_classifiers():
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
 def test_tensors_of_torch_are_arrays(kind):
-    """Logits that ask for a gradient are told of with the remedy."""
+    """Those that ask for a gradient too."""
     torch = pytest.importorskip("torch")
     logits = torch.tensor(X[:, :3], dtype=getattr(torch, kind))
-    found = Predictions(logits, torch.tensor(CODES), from_logits=True)
-    expected = torch.softmax(logits.double(), 1).numpy()
-    np.testing.assert_allclose(found.probs, expected, atol=1e-6)
-    with pytest.raises(InvalidInput, match="requires grad"):
-        Predictions(logits.requires_grad_(), CODES, from_logits=True)
+    expected = torch.softmax(logits.double(), 1)
+    labels = torch.multinomial(expected, 1, generator=torch.Generator().manual_seed(1))[:, 0]
+    for given in (logits, logits.requires_grad_()):
+        found = Predictions(given, labels, from_logits=True)
+        np.testing.assert_allclose(found.probs, expected.detach(), atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")
