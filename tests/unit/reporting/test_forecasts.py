@@ -85,7 +85,7 @@ def test_what_is_of_classes_is_refused(make, forecasts):
     for name, value in (("tolerance", 0.1), ("grades", [0.1])):
         with pytest.raises(NotApplicable, match=f"{name}= of a report is of predicted"):
             make(forecasts, **{name: value})
-    with pytest.raises(InvalidInput, match="profile must be one of 'distribution'"):
+    with pytest.raises(InvalidInput, match="profile must be 'distribution'; got 'clinical'"):
         make(forecasts, profile="clinical")
 
 
