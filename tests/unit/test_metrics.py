@@ -45,8 +45,8 @@ def test_weights_are_routed_as_to_the_scorers_of_scikit_learn():
         model = clone(MODEL).set_fit_request(sample_weight=True)
         own = get_scorer("neg_log_loss").set_score_request(sample_weight=True)
         expected = cross_val_score(model, X, Y, scoring=own, params={"sample_weight": w})
+        unset = ct.metrics.get_scorer("neg_log_loss")
         with pytest.raises(UnsetMetadataPassedError, match="set_score_request"):
-            unset = ct.metrics.get_scorer("neg_log_loss")
             cross_val_score(model, X, Y, scoring=unset, params={"sample_weight": w})
         for name, request in {"sample_weight": True, "mass": "mass"}.items():
             scorer = ct.metrics.get_scorer("neg_log_loss")
