@@ -105,7 +105,7 @@ class TestVarianceScaling:
         counts = ct.Forecasts([1.0, 2.0, 0.0], distribution=stats.poisson([1.0, 2.0, 1.0]))
         with pytest.raises(NotApplicable, match="recalibrate the PIT"):
             VarianceScaling().fit(counts)
-        with pytest.raises(InvalidInput, match="by must be one of 'crps'"):
+        with pytest.raises(InvalidInput, match="by must be 'crps'"):
             VarianceScaling(by="moments").fit(forecasts("quantiles"))
         with pytest.raises(InvalidInput, match="errors of forecasts must vary"):
             VarianceScaling().fit(ct.Forecasts([1.0, 2.0], mean=[1.0, 2.0], scale=1.0))
