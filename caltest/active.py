@@ -71,8 +71,9 @@ class ActiveLearner:
     query : {"entropy", "margin", "uncertainty"}
         The criterion; see `query_scores`.
     threshold : float, default 0.5
-        In (0, 1); the paper's is 0.5, that of the authors' program 0.25. Of m classes the
-        uncertainty is 1 - 1 / m at most, so that it must be less there.
+        Below 1; the paper's is 0.5, that of the authors' program 0.25, and 0 buys all labels but
+        those of which the model is certain. Of m classes the uncertainty is 1 - 1 / m at most, so
+        that it must be less there.
     start : int, default 1000
         Labels bought before the first query.
     points : sequence of int, default (1000, 2500, 4000)
@@ -160,10 +161,10 @@ class ActiveLearner:
             raise invalid(
                 rule, f"labels {shown(np.unique(labels).tolist())}", "add what is missing"
             )
-        most = 1 - 1 / self.classes_.size
-        if self.query == "uncertainty" and self.threshold >= most:
-            rule = f"threshold must be below 1 less the least confidence, {most:.3g}"
-            raise invalid(rule, f"{self.threshold:g}", "pass a smaller one, or query='margin'")
+        most = 1 - 1 / self.classes_.size if self.query == "uncertainty" else 1
+        if self.threshold >= most:
+            rule = f"threshold must be below {most:.3g}, the largest value of {self.query!r}"
+            raise invalid(rule, f"{self.threshold:g}", "pass a smaller one")
         self.model_, self.calibrator_ = clone(self.model, safe=False), None
         self._learnt = self._kept = np.empty(0, dtype=np.int64)
         self._learn(rows, labels, np.arange(self.start))
@@ -187,7 +188,7 @@ class ActiveLearner:
 
     def _checked_points(self) -> list[int]:
         """Check the options; return the points in ascending order."""
-        checks.check_level(self.threshold, "threshold")
+        checks.check_share(self.threshold, "threshold")
         checks.check_choice(self.query, QUERIES, "query")
         for name in ("start", "calibration", "batch", "passes"):
             checks.check_integer(getattr(self, name), name)

@@ -13,6 +13,7 @@ from typing import Any
 
 from caltest import measures
 from caltest.checks import check_choice
+from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 
 __all__ = ["Scorer", "get_scorer", "get_scorer_names", "get_scorers", "score"]
@@ -37,6 +38,8 @@ class Scorer:
     ----------
     name, options
         As given.
+    weight : bool, str or None
+        What was requested by `set_score_request`.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class Scorer:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    weight: bool | str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_choice(self.name, get_scorer_names(), "name")
@@ -62,6 +66,46 @@ class Scorer:
     ) -> float:
         data = Predictions.from_model(estimator, X, y, sample_weight=sample_weight)
         return self.sign * _measured(self.measure, data, self.options)
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Scorer:
+        """Say whether scikit-learn's tools pass the weights of rows on to this scorer.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            Whether they do, or the name by which they are passed; None is not yet known.
+
+        Returns
+        -------
+        Scorer
+            This object.
+
+        Raises
+        ------
+        NotApplicable
+            If scikit-learn does not route metadata.
+        """
+        import sklearn
+
+        if not sklearn.get_config()["enable_metadata_routing"]:
+            remedy = "call sklearn.set_config(enable_metadata_routing=True)"
+            raise NotApplicable("requests need metadata routing", remedy)
+        object.__setattr__(self, "weight", sample_weight)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return what is requested, which scikit-learn's tools ask for.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+            The request of `sample_weight`.
+        """
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self.weight)
+        return request
 
     @property
     def measure(self) -> str:

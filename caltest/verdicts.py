@@ -215,10 +215,10 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
     -------
     str or None
         What the map does that `caltest.comparison.out_of_fold.first_map` takes, and the line of
-        code or the command that fits it; else how many rows would be needed, or None where that
-        cannot be distinguished.
+        code or the command that fits it; else in how many rows a gain as large as here would be
+        clear, or None where that cannot be distinguished.
     """
-    few, helps, most = None, None, 0.0
+    unclear, helps, most = None, None, 0.0
     tables = (result for _, result in results if isinstance(result, HTestTable))
     tested = ((table.difference, table.level or SPEAKS) for table in tables)
     differ = any(test is not None and test.pvalue <= bound for test, bound in tested)
@@ -236,10 +236,10 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
                 helps = wording.remedy_in_words(choice, of, rows, command=command)
             if not differ:
                 break
-        needed = None if choice is None or few else choice.needed
-        if needed and needed > sum(one.predictions.n for one in found):
-            few = wording.too_few_to_recalibrate(needed, rows)
-    return helps or few
+        needed = None if choice is None or unclear else choice.needed
+        if choice and needed and needed > sum(one.predictions.n for one in found):
+            unclear = wording.no_clear_gain(choice, rows)
+    return helps or unclear
 
 
 def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:

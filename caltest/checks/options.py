@@ -106,8 +106,10 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     near = near or [
         one for one in lower if len(word) > 1 and (one.startswith(word) or word == short[one])
     ]
-    remedy = f"did you mean {lower[near[0]]!r}?" if near else "pass one of these"
-    rule = f"{name} must be one of {arrays.listing(choices, limit=30)}"
+    several = len(choices) > 1
+    missed = "pass one of these" if several else "pass that"
+    remedy = f"did you mean {lower[near[0]]!r}?" if near else missed
+    rule = f"{name} must be {'one of ' * several}{arrays.listing(choices, limit=30)}"
     return invalid(rule, shown(value), remedy)
 
 

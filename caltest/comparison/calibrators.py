@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -49,7 +48,8 @@ def compare_calibrators(
 
     The row "selected" is the procedure "take the calibrator with the least score": in the training
     rows of each fold it selects by an inner cross-validation, so that its score is not that of a
-    winner on the rows that made it win. `best` is what it gives with all rows.
+    winner on the rows that made it win. `best` is what it gives with all rows. Of forecasts no map
+    is selected that gives more of the held-out outcomes the density 0 than the model does.
 
     What may be optimised is a proper score: its expectation is least for the true probabilities.
     Calibration errors (ECE, KS error, SKCE) are reported and never selected by: a map that predicts
@@ -199,9 +199,7 @@ def compare_calibrators(
         tell(done, 2 * len(compared))
     everything = {**found, SELECTED: outcomes.of_selected(found, winners, setup)}
     rows = tuple(outcomes.rows_of(compared, everything, setup, winners))
-    fitted = {name: found[name].loss for name in compared}
-    losses = {name: one for name, one in fitted.items() if one is not None and not math.isnan(one)}
-    selected = min(losses or fitted, key=lambda name: losses.get(name, math.inf))
+    selected = outcomes.selection({name: [found[name].judged(setup)] for name in compared})[0]
     best, notes_of_best = fit_to_all(compared[selected], predictions, calibration_set)
     facts = facts_of(found, setup, cv)
     if parts := best.composition():

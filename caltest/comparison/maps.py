@@ -18,7 +18,7 @@ from caltest.calibrators.ensemble import Fold, check_folds, folds, for_classes
 from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
-from caltest.comparison.scores import ProperScore, mean_score, units_of
+from caltest.comparison.scores import ProperScore, mean_score, row_scores, ruled_out, units_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
@@ -265,17 +265,23 @@ def fit_map(
 
 def inner_score(
     calibrator: AnyCalibrator, part: Any, data: AnySet, pairs: Sequence[Fold], score: ProperScore
-) -> float:
-    """Return the score of held-out rows inside of training rows; infinite where a fit fails."""
+) -> tuple[float, int]:
+    """Return the score of held-out rows inside of training rows; infinite where a fit fails.
+
+    With it of forecasts the number of outcomes that the map rules out.
+    """
     weight = part.weights
-    values, weights = [], []
+    values, weights, ruled = [], [], 0
     for fold in pairs:
         fitted = fit_map(calibrator, data, part.classes, fold)
         if fitted.predicted is None:
-            return float("inf")
-        values.append(score.of_rows(to_score(part, fold[1], fitted.predicted)))
+            return float("inf"), 0
+        seen = to_score(part, fold[1], fitted.predicted)
+        own = {score.title: score.of_rows(seen)} if part.m else row_scores(seen, score)
+        values.append(own[score.title])
         weights.append(weight[fold[1]])
-    return mean_score(np.concatenate(values), np.concatenate(weights))
+        ruled += 0 if part.m else ruled_out(own, weights[-1])
+    return mean_score(np.concatenate(values), np.concatenate(weights)), ruled
 
 
 def held_out(predictions: Rows, rows: Order, predicted: Any) -> Any:

@@ -290,6 +290,5 @@ def check_models(models: object) -> dict[str, object]:
         rule = "models must be a dict of at least two names and models"
         got = f"{len(models)}" if isinstance(models, Mapping) else an(type(models).__name__)
         raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
-    named = {str(key): model for key, model in models.items()}
-    check_names(list(named), len(models), "models")
-    return named
+    names = check_names([str(key) for key in models], len(models), "models")
+    return dict(zip(names, models.values(), strict=True))

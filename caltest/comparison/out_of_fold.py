@@ -15,13 +15,20 @@ from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.scores import EVERY, ProperScore, in_range, mean_and_error, mean_score
+from caltest.comparison.scores import (
+    EVERY,
+    ProperScore,
+    in_range,
+    mean_and_error,
+    mean_score,
+    ruled_out,
+)
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
 from caltest.results import ComparedCalibrator, HTest
 from caltest.results.comparison import REFERENCE, sheet_of_maps
-from caltest.types import Codes, Flags, Floats
+from caltest.types import Codes, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +169,6 @@ Scores = Mapping[str, Mapping[str, Floats]]  # by the name of the map, then of t
 
 
 LOG_LOSS, BRIER, OF_NUMBERS = (EVERY[key] for key in ("log-loss", "brier", "crps"))
-LOG_SCORE = EVERY["log-score"].title
-
-
 LEVEL = 0.95
 
 
@@ -343,7 +347,7 @@ def choose(
     ----------
     Breiman, Friedman, Olshen, Stone (1984), Classification and regression trees, section 3.4.3.
     """
-    score, title, losses = _judged(scores, weight > 0, m)
+    score, title, losses = _judged(scores, weight, m)
     model = losses[REFERENCE]
     gains = {name: mean_and_error(model - own, weight, units) for name, own in losses.items()}
     times = float(stdtrit(max(int(units.max()), 1), (1 + LEVEL) / 2))
@@ -374,27 +378,19 @@ def choose(
     )
 
 
-def _judged(scores: Scores, kept: Flags, m: int) -> tuple[ProperScore, str, dict[str, Floats]]:
-    """Return the score by which maps are chosen, its name, and the losses of those it judges.
-
-    The log loss, or score, is infinite where what was observed had no chance: beyond the ends of a
-    stretched law, and in an empty bin of a histogram.
-    """
+def _judged(scores: Scores, weight: Floats, m: int) -> tuple[ProperScore, str, dict[str, Floats]]:
+    """Return the score by which maps are chosen, its name, and the losses of those it judges."""
     held = {name: own for name, own in scores.items() if own}
-    log = LOG_LOSS.title if m else LOG_SCORE
-    ruled_out = {
-        name: np.count_nonzero(np.isinf(own[log][kept])) if log in own else 0
-        for name, own in held.items()
-    }
-    model = ruled_out[REFERENCE]
+    ruled = {name: ruled_out(own, weight) for name, own in held.items()}
+    model, log = ruled[REFERENCE], LOG_LOSS.title
     if not m:
-        able = [name for name in held if ruled_out[name] <= model]
+        able = [name for name in held if ruled[name] <= model]
         return OF_NUMBERS, OF_NUMBERS.title, {x: held[x][OF_NUMBERS.title] for x in able}
-    if model and 0 in ruled_out.values():
-        losses = {name: own[log] for name, own in held.items() if not ruled_out[name]}
+    if model and 0 in ruled.values():
+        losses = {name: own[log] for name, own in held.items() if not ruled[name]}
         clipped = np.minimum(held[REFERENCE][log], -LOG_SMALLEST_PROBABILITY)
         return LOG_LOSS, f"{log} (0 counts as 2.2e-16)", {REFERENCE: clipped, **losses}
-    score = BRIER if any(ruled_out.values()) else LOG_LOSS
+    score = BRIER if any(ruled.values()) else LOG_LOSS
     return score, score.title, {name: own[score.title] for name, own in held.items()}
 
 

@@ -199,12 +199,17 @@ class CrossValidated:
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
+    def judged(self, setup: Setup) -> tuple[float, int]:
+        """Return the loss, and of forecasts the number of outcomes that are ruled out."""
+        ruled = 0 if setup.predictions.m else scores.ruled_out(self.scores, setup.weight)
+        return math.inf if self.loss is None else self.loss, ruled
+
 
 Outcomes = Mapping[str, CrossValidated]  # by the names of the maps
 
 
-def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[float, ...]:
-    """Return the score of a calibrator inside of the training rows of each fold."""
+def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[tuple[float, int], ...]:
+    """Return the score of a calibrator inside of the training rows of each fold; see there."""
     searches = [
         (calibrator, setup.predictions.subset(train), setup.data.rows(train), inner, setup.score)
         for (train, _), inner in zip(setup.pairs, setup.inner, strict=True)
@@ -212,11 +217,14 @@ def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[float, ...]:
     return tuple(map_threads(inner_score, searches, setup.tests_of.n_jobs))
 
 
-def selection(inner: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Return the name with the least inner score in each fold, the first of several."""
-    names, table = list(inner), np.array(list(inner.values()))
-    places = np.where(np.isnan(table), np.inf, table).argmin(axis=0)
-    return tuple(names[place] for place in places.tolist())
+def selection(inner: Mapping[str, Sequence[tuple[float, int]]]) -> tuple[str, ...]:
+    """Return the name with the least score in each place, the first of several.
+
+    No map is taken that rules out more of the outcomes than the first, the model as it is.
+    """
+    names, (scored, ruled) = list(inner), np.moveaxis(np.array(list(inner.values())), -1, 0)
+    unfit = np.isnan(scored) | (ruled > ruled[0])
+    return tuple(names[place] for place in np.where(unfit, np.inf, scored).argmin(axis=0).tolist())
 
 
 def evaluate(calibrator: AnyCalibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:

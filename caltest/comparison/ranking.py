@@ -241,9 +241,11 @@ def _quantile(k: int, level: float, *, with_control: bool) -> float:
 def check_names(names: object, size: int, name: str = "names") -> tuple[str, ...]:
     """Check names: one each, all different."""
     values = [str(value) for value in checks.as_array(names, name).ravel().tolist()]
-    distinct = len(set(values))
-    if not len(values) == distinct == size:
-        got = f"{distinct} distinct of {len(values)} for {size}"
+    twice = next((one for one in values if values.count(one) > 1), None)
+    if twice is not None:
+        raise invalid(f"the names in {name} must differ", f"{twice!r} twice", "rename one")
+    if len(values) != size:
+        got = f"{len(values)} for {size}"
         raise invalid(f"{name} must name each method once", got, "pass one name per column")
     return tuple(values)
 

@@ -21,6 +21,7 @@ from caltest.types import Codes, Floats
 
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 SHOWN = ("log-loss", "brier", "crps", "log-score")  # beside the score that is optimised
+LOGS = ("log-loss", "log-score")
 LARGEST_LOG = -math.log(np.finfo(np.float64).tiny)
 
 
@@ -140,6 +141,15 @@ def row_scores(rows: Rows, score: ProperScore) -> dict[str, Floats]:
         with contextlib.suppress(NotApplicable):  # an ensemble has no density
             found[other.title] = other.of_rows(rows)
     return found
+
+
+def ruled_out(found: Mapping[str, Floats], weight: Floats) -> int:
+    """Count the rows in which what was observed had no chance: the log loss, or score, is infinite.
+
+    It is beyond the ends of a stretched law, and in an empty bin of a histogram.
+    """
+    logs = [found[name] for name in (EVERY[key].title for key in LOGS) if name in found]
+    return sum(int(np.isinf(one[weight > 0]).sum()) for one in logs)
 
 
 def mean_score(scores: Floats, weight: Floats) -> float:

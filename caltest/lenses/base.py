@@ -264,11 +264,14 @@ class Strong(Lens):
         return rows.claim
 
     def size_of(self, seen: Any) -> tuple[Predictions, str, str]:
-        from caltest.lenses.forecasts import USUAL_LEVEL, Interval
+        from caltest.lenses.forecasts import USUAL_LEVEL, BelowQuantile, Interval
 
         if seen.m:
             return super().size_of(seen)
-        return Interval(USUAL_LEVEL)(seen), "interval", f"{100 * USUAL_LEVEL:g} %"
+        inside = Interval(USUAL_LEVEL)(seen)
+        if not inside.probs[:, 1].any():  # ensembles of a single member have no intervals
+            return super().size_of(BelowQuantile(0.5)(seen))
+        return inside, "interval", f"{100 * USUAL_LEVEL:g} %"
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the predictions themselves."""

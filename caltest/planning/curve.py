@@ -22,13 +22,13 @@ from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
 from caltest.planning.truths import as_distribution, counted, forecasts_of
 from caltest.predictions import ModelData, Rows
-from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
+from caltest.predictions.options import Procedure, Truth, WeightedOptions, parted
 from caltest.types import Floats
 
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-class PlannedStudy(ColumnOptions, Truth, Procedure, MeasureOptions, total=False):
+class PlannedStudy(WeightedOptions, Truth, Procedure, MeasureOptions, total=False):
     """What the predictions of a planned study are, what is true, and how it is tested."""
 
     reference: Any
@@ -128,6 +128,8 @@ def power(
     label, features, probs : str or list of str, optional
         Columns of a data frame, as for `test_calibration`; a label is only kept from being a
         feature or a probability.
+    sample_weight : (n,) array or str, optional
+        Weights of the rows that are drawn, or their column.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     from_logits, renormalize, ordinal : bool, default False
@@ -182,7 +184,7 @@ def plan_study(
     *rows: Any, options: PlannedStudy, rng: object, n_jobs: int | None, **numbers: int
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
-    columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
+    columns, stated, procedure, own = parted(options, WeightedOptions, Truth, Procedure)
     given, asked = ModelData(*rows, **columns), procedure
     null, equivalence = asked.get("null"), asked.get("equivalence", False)
     level = checks.check_level(asked.get("level", 0.05))
@@ -325,8 +327,9 @@ def sample_size(
     progress : callable, optional
         Called with (steps done, steps in all); the number of steps grows while the size is doubled.
     **study
-        What is true, what is tested, and data options, `label`, `features`, `probs`, `classes`,
-        `from_logits` and `renormalize`, as for `power`; and options of the measure.
+        What is true, what is tested, and data options, `label`, `features`, `probs`,
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `power`; and options of
+        the measure.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning import truths
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
+from caltest.predictions.options import PlannedData, Truth, WeightedOptions, check_names, parted
 
 DAYS = 365.25
 STEP = 500  # rows between looks; the alarm knows its row
@@ -57,7 +57,8 @@ def plan_monitoring(
         Drifts, a number or several: `temperature`, `slope`, `intercept`, `ratio`, `noise`, and of
         forecasts of numbers `spread` and `shift`, as the truth of `caltest.power`; by default
         temperatures, or spreads, of 1.1, 1.2, 1.5 and 2. Data options, `label`, `features`,
-        `probs`, `classes`, `ordinal`, `from_logits` and `renormalize`, as for `caltest.power`.
+        `probs`, `sample_weight`, `classes`, `ordinal`, `from_logits` and `renormalize`, as for
+        `caltest.power`.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def plan_monitoring(
     ('2.7e-06', True)
     """
     check_names(study, PlannedData, plan_monitoring)
-    columns, stated, _ = parted(study, ColumnOptions, Truth)
+    columns, stated, _ = parted(study, WeightedOptions, Truth)
     checks.check_unused("on drifts, which are numbers", truth=stated.pop("truth", None))
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")

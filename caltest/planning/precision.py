@@ -18,7 +18,7 @@ from caltest.planning import truths
 from caltest.planning.simulation import EFFECT
 from caltest.planning.truths import ForecastDistribution, forecasts_of
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
+from caltest.predictions.options import PlannedData, Truth, WeightedOptions, check_names, parted
 from caltest.render import Sheet, number
 from caltest.results.base import Table
 from caltest.types import Floats
@@ -179,8 +179,8 @@ def sample_size_for_precision(
     **study
         What is true, `temperature`, `slope`, `intercept`, `ratio`, `noise` or `truth`, of forecasts
         `spread`, `shift` or `truth`, by default that the predictions are calibrated; and data
-        options, `label`, `features`, `probs`, `classes`, `from_logits` and `renormalize`, as for
-        `power`.
+        options, `label`, `features`, `probs`, `sample_weight`, `classes`, `from_logits` and
+        `renormalize`, as for `power`.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def sample_size_for_precision(
     [139, 385, 193]
     """
     check_names(study, PlannedData, sample_size_for_precision)
-    columns, stated, _ = parted(study, ColumnOptions, Truth)
+    columns, stated, _ = parted(study, WeightedOptions, Truth)
     values = ratio_width, slope_width, intercept_width, coverage_width, bias_width, spread_width
     asked = dict(zip([*OF_RISKS, *OF_FORECASTS], values, strict=True))
     read = ModelData(model, data, y, **columns)

@@ -390,7 +390,8 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
         raise NotApplicable(reason, "simulate times, and test SurvivalPredictions of them")
     if isinstance(model, Rows):
         model = as_classes(model)
-        unused = {**given.columns, "data": data, "classes": given.classes}
+        own = {"classes": given.classes, "sample_weight": given.sample_weight}
+        unused = {**given.columns, "data": data, **own}
         checks.check_unused("where predictions are given", **unused)
         return _of_pool(model.probs, model.classes, model.source, weights=model.sample_weight)
     if tables.is_table(model):
@@ -407,7 +408,9 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
     predicted, known = models.predict(model, _features(data, given))
     rows = checks.check_probs(predicted, **given.reading)
     classes = known if given.classes is None else given.classes
-    return _of_pool(rows, _names(classes, rows.shape[1]), models.describe(model))
+    X = data[0] if isinstance(data, tuple) else data
+    weight = _weights(tables.table_of_frame(X) if tables.is_table(X) else None, given, len(rows))
+    return _of_pool(rows, _names(classes, rows.shape[1]), models.describe(model), weight)
 
 
 def distribution_of_table(
@@ -423,15 +426,22 @@ def distribution_of_table(
     classes = given.classes
     if classes is None and several:
         classes = tables.stems(columns, given.probs)
-    weights = None
-    if weight is not None:
-        own = tables.column_or_values(table, weight, "sample_weight")
-        weights = checks.check_weights(own, len(rows))
-    return _of_pool(rows, _names(classes, rows.shape[1]), name, weights)
+    own = _weights(table, given, len(rows))
+    return _of_pool(rows, _names(classes, rows.shape[1]), name, own)
+
+
+def _weights(table: tables.ColumnTable | None, given: ModelData, n: int) -> Floats | None:
+    """Take the weights of n rows, by the name of a column where these have names."""
+    weight = given.sample_weight
+    if table is not None:
+        weight = tables.column_or_values(table, weight, "sample_weight")
+    return None if weight is None else checks.check_weights(weight, n)
 
 
 def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
     """Take a distribution of SciPy, a function or the rows of an array."""
+    if hasattr(model, "rvs") or callable(model):
+        checks.check_unused("where predictions are drawn anew", sample_weight=given.sample_weight)
     if hasattr(model, "rvs"):
         # It must have its parameters, one number each.
         kind = type(model).__name__
@@ -455,12 +465,14 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
         got = models.describe(model)
         raise invalid("data must be given where model is a classifier", got, "pass data=X")
     rows = checks.check_probs(model, classes=given.classes, **given.reading)
-    return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays")
+    own = _weights(None, given, len(rows))
+    return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays", own)
 
 
 def _features(data: object, given: ModelData) -> object:
     if tables.is_table(data):
-        return tables.features_of_frame(data, given.features, [given.label])
+        taken = [one for one in (given.label, given.sample_weight) if isinstance(one, str)]
+        return tables.features_of_frame(data, given.features, taken)
     unused = {"label": given.label, "features": given.features}
     checks.check_unused("where data is not a data frame", **unused)
     # The (X, y) of `test_calibration`, whose labels play no part.

@@ -522,17 +522,21 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     try:
         frame = pl.read_csv(_polars(opened), **options)
     except pl.exceptions.ComputeError as error:
-        if "CSV malformed" not in str(error):
+        if not str(error).startswith(("CSV malformed", 'could not parse `"')):
             raise
         # A quote inside a field that none surrounds, 5" pipe, stands for itself; one before a
         # field may take in the next lines.
         lines = io.TextIOWrapper(io.BytesIO(_content(opened.source)), "utf-8-sig")
-        rows = (next(csv.reader([x], delimiter=opened.sep, strict=True), []) for x in lines)
         quoted = io.StringIO()
-        try:
-            csv.writer(quoted, delimiter=opened.sep).writerows(rows)
-        except csv.Error:
-            raise error from None
+        writer = csv.writer(quoted, delimiter=opened.sep)
+        for number, line in enumerate(lines, start=1):
+            try:
+                writer.writerows(csv.reader([line], delimiter=opened.sep, strict=True))
+            except csv.Error:
+                rule = "a field that starts with a quote must end with one on the same line"
+                got = f"{line.strip()!r} at line {number} of {opened.name!r}"
+                remedy = 'close it, and write each quote within it twice, as in "5"" pipe"'
+                raise invalid(rule, got, remedy) from error
         frame = pl.read_csv(quoted.getvalue().encode(), **options)
     frame = frame.rename(lambda name: name.replace('""', '"'))  # as Polars reads the fields below
     empty = pl.all_horizontal(pl.all().is_null())

@@ -179,7 +179,7 @@ class Procedure(TypedDict, total=False):
     level: Annotated[float, "L: Significance level, such as 0.05."]
 
 
-class PlannedData(ColumnOptions, Truth, total=False):
+class PlannedData(WeightedOptions, Truth, total=False):
     """Where the predictions of a planned study come from, and what is true there; see `power`."""
 
 

@@ -46,7 +46,7 @@ class ForecastRows(ReportedRows):
         }
         for row in tests.rows:
             key, size = row.lens.partition("[")[0], row.size
-            if key not in names or size is None:
+            if key not in names or size is None or not size.predicted:  # no interval of one member
                 continue
             (name, note), ideal = names[key], size.predicted
             found = size.observed, ideal, ideal + size.low, ideal + size.high, row.pvalue

@@ -196,7 +196,8 @@ class CalibratorComparison(Comparison):
     score : str
         Name of the proper score that is optimised.
     selected : str
-        Name of the calibrator with the least score.
+        Name of the calibrator with the least score, of forecasts among those that rule out no more
+        of the outcomes than the model.
     best : Calibrator or None
         That calibrator, fitted to all rows. Neither compared nor written to JSON, for it has a
         `to_json` of its own.
@@ -285,8 +286,12 @@ class CalibratorComparison(Comparison):
     def _headline(self) -> str:
         """The map with the least score, and how much less it is."""
         best = self[self.selected]
-        least = number(best.scores.get(self.score, float("nan")))
-        text = f"Least held-out {self.score}: {best.name} ({least})"
+        least, text = best.scores.get(self.score, math.nan), f"Least held-out {self.score}"
+        if not self.m and any(
+            row.scores.get(self.score, math.inf) < least for row in self.rows[:-1]
+        ):
+            text += " of the maps that rule out no more outcomes"
+        text += f": {best.name} ({number(least)})"
         if best.name == REFERENCE:
             return f"{text}; no map has less."
         if best.difference is None or best.stderr is None:

@@ -485,10 +485,13 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
     )
 
 
-def too_few_to_recalibrate(needed: int, rows: str = "") -> str:
-    """How many rows it would take, of all or of some."""
+def no_clear_gain(choice: BestMap, rows: str = "") -> str:
+    """In how many rows, all or those of some groups, a gain as large as here would be clear."""
     together = " in all" if rows else ""
-    return f"too few rows{rows} to recalibrate; about {needed:,}{together} would be needed."
+    return (
+        f"no map has a clearly better held-out {choice.score}{rows}; a gain as large as here would "
+        f"be clear in about {choice.needed:,} rows{together}."
+    )
 
 
 def recalibrated_in_words(best: BestMap, level: float | None) -> str:

@@ -82,13 +82,23 @@ def test_model_without_probabilities_and_too_few_rows_are_refused():
         list(ct.ActiveLearner(model=GaussianNB(), **OPTIONS).steps(X[:90], Y[:90]))
 
 
+def test_threshold_of_zero_buys_every_label_that_is_not_certain():
+    learner = ct.ActiveLearner(
+        RandomForestClassifier(5, random_state=0), **OPTIONS | {"threshold": 0}
+    )
+    certain = sum((at.predict_proba(X[at.seen_ :][:60]) == 1).sum() for at in learner.steps(X, Y))
+    assert learner.seen_ - learner.bought_ == certain > 0
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
         ({"query": "random"}, "query must be one of"),
         ({"points": "all"}, "points must be an integer of at least 1; got 'all'"),
         ({"points": [1.5]}, "points must be an integer"),
-        ({"query": "uncertainty", "threshold": 0.7}, r"below 1 less .*, 0\.667; got 0\.7"),
+        ({"query": "uncertainty", "threshold": 0.7}, r"below 0\.667, the .*; got 0\.7"),
+        ({"query": "margin", "threshold": 1}, "below 1, the largest value of .margin.; got 1"),
+        ({"threshold": -0.1}, r"threshold must lie in \[0, 1\]"),
         ({"calibrator": "temperature"}, "calibrator must have predict_proba; got 'temperature'"),
         ({"calibrator": GaussianNB()}, "that takes probabilities; got GaussianNB"),
         (

@@ -4,10 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss, make_scorer
+from sklearn.metrics import brier_score_loss, get_scorer, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 
 import caltest as ct
@@ -32,6 +34,26 @@ def test_scorer_is_the_measure_with_its_sign(name):
     function = getattr(ct.measures, ct.measures.REGISTRY[scorer.measure].function_name())
     assert scorer(fitted, X, CODES > 0) == scorer.sign * function(data)
     assert scorer.proper == (scorer.measure in {"log-loss", "brier", "spherical"})
+
+
+def test_weights_are_routed_as_to_the_scorers_of_scikit_learn():
+    """By a request, or by another name; without one they are refused."""
+    with pytest.raises(ct.NotApplicable, match="enable_metadata_routing=True"):
+        ct.metrics.get_scorer("neg_brier").set_score_request(sample_weight=True)
+    w = np.random.default_rng(1).random(300)
+    with config_context(enable_metadata_routing=True):
+        model = clone(MODEL).set_fit_request(sample_weight=True)
+        own = get_scorer("neg_log_loss").set_score_request(sample_weight=True)
+        expected = cross_val_score(model, X, Y, scoring=own, params={"sample_weight": w})
+        unset = ct.metrics.get_scorer("neg_log_loss")
+        with pytest.raises(UnsetMetadataPassedError, match="set_score_request"):
+            cross_val_score(model, X, Y, scoring=unset, params={"sample_weight": w})
+        for name, request in {"sample_weight": True, "mass": "mass"}.items():
+            scorer = ct.metrics.get_scorer("neg_log_loss")
+            assert scorer.set_score_request(sample_weight=request) is scorer
+            params = {"sample_weight": w, name: w}
+            found = cross_validate(model, X, Y, scoring={"loss": scorer}, params=params)
+            np.testing.assert_allclose(found["test_loss"], expected)
 
 
 def test_several_scores_are_searched_at_once_and_one_selects():

@@ -603,6 +603,29 @@ def _of_weibull(z: Floats, c: Floats) -> Any:
     return special.gamma(k) * special.gammainc(k, np.maximum(z, 0) ** c)
 
 
+def _of_extremes(z: Floats, c: Floats) -> Any:
+    """Return the mean up to z of (1 - T^c) / c, T exponential: that is -log T where c is 0.
+
+    Near 0 a parabola in c, through that and both sides, is behind it.
+    """
+    inside = c * z < 1
+    t = special.inv_boxcox(-np.where(inside, z, 0.0), c)
+    t = np.where(inside, t, np.where(c > 0, 0.0, np.inf))
+    step = 1e-3
+
+    def up_to(k: Any) -> Any:
+        return (np.exp(-t) - special.gamma(1 + k) * special.gammaincc(1 + k, t)) / k
+
+    near = np.abs(c) < step
+    found = up_to(np.where(near, step, c))
+    if not near.any():
+        return found
+    s, r = np.clip(t, 1e-300, 700.0), np.where(near, c / step, 0.0)
+    middle = -np.exp(-s) * np.log(s) - special.exp1(s)
+    bent = middle * (1 - r * r) + (up_to(step) * (r + 1) + up_to(-step) * (r - 1)) * r / 2
+    return np.where(near, bent, found)
+
+
 def _of_beta(z: Floats, a: Floats, b: Floats) -> Any:
     return a / (a + b) * special.betainc(a + 1, b, np.clip(z, 0, 1))
 
@@ -655,6 +678,11 @@ CLOSED = {  # by the name that scipy.stats has for the family
     "weibull_min": Closed(
         _of_weibull, lambda c: -special.gamma(1 + 1 / c) * np.expm1(-math.log(2) / c)
     ),
+    "genextreme": Closed(
+        _of_extremes,
+        lambda c: special.gamma(1 + c) * special.exprel(-math.log(2) * c) * math.log(2),
+    ),
+    "gumbel_r": Closed(lambda z: _of_extremes(z, np.zeros(1)), lambda: math.log(2)),
     "beta": Closed(_of_beta, _difference_of_beta),
     "poisson": Closed(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
     "nbinom": Closed(_of_counts, _difference_of_counts),

@@ -389,7 +389,22 @@ def _binomial_rank(M: int, u: Floats, v: Floats, rank: Floats) -> None:
 # Levels of F, and of G(F), between which expectations take laws as linear: at most 0.005 apart, and
 # log odds 0.2.
 STEPS = 200
+LOST, MOST_GAPS = 1e-4, 32  # of the width of a law: what an area between two quantiles is off by
+NEAR_ENDS = np.union1d(0.5 ** np.arange(1, 11), 1.0 - 0.5 ** np.arange(1, 11))
 FINE = np.union1d(special.expit(np.linspace(-36.0, 36.0, 361)), np.arange(1, STEPS) / STEPS)
+
+
+def _inside_gaps(points: Floats, u: Floats) -> Floats:
+    """Return points near the ends of the gaps that a law leaves between its quantiles, (n, k)."""
+    width = np.diff(points, axis=1)
+    lost = np.where(np.isfinite(width), width * np.diff(u), 0.0)
+    low, high = np.searchsorted(u, [0.01, 0.99])
+    wide = lost > LOST * (points[:, high] - points[:, low])[:, None]
+    count = min(wide.sum(axis=1).max(), MOST_GAPS)
+    at = np.argsort(-lost, axis=1)[:, :count, None]
+    start, step = points[:, :-1, None], width[:, :, None]
+    places = np.take_along_axis(start, at, 1) + np.take_along_axis(step, at, 1) * NEAR_ENDS
+    return np.asarray(places.reshape(len(points), -1))
 
 
 class Stretched(Law):
@@ -480,7 +495,7 @@ class RecalibratedLaw(Law):
             between = base.cdf_left(points[:, 1:]) - base.cdf(points[:, :-1])
             if between.max(initial=0.0) > 1.0 / STEPS:  # there is a density as well
                 fine = base.quantile(np.broadcast_to(FINE, (self.n, FINE.size)))
-                points = np.sort(np.hstack([points, fine]), axis=1)
+                points = np.sort(np.hstack([points, fine, _inside_gaps(fine, FINE)]), axis=1)
             points = np.repeat(points, 2, axis=1)
             levels = self.cdf_left(points)
             levels[:, 1::2] = self.cdf(points[:, 1::2])
@@ -489,6 +504,9 @@ class RecalibratedLaw(Law):
             u = np.union1d(FINE, np.clip(self.levels.ppf(FINE), LOWEST, 1.0 - LEAST))
             points = self.base.quantile(np.broadcast_to(u, (self.n, u.size)))
             levels = np.tile(self.levels.cdf(u), (self.n, 1))
+            if (inside := _inside_gaps(points, u)).size:
+                points = np.sort(np.hstack([points, inside]), axis=1)
+                levels = self.cdf(points)
         levels[:, 0], levels[:, -1] = 0.0, 1.0
         return Knots(points, levels)
 

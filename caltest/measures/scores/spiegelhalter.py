@@ -45,14 +45,12 @@ class SpiegelhalterZ(LabelScore):
         # The standard deviation of the sum of the deviations of each group, (G,).
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
-            unit = units.positive(sd, CONSTANT, "use test='brier'")
         elif (p := units.mean).ndim == 1:
-            sd = unit = np.sqrt([sum_variance(p, slope)])
+            sd = np.sqrt([sum_variance(p, slope)])
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
-            sd = unit = np.sqrt([np.square(units.scale) @ rows])
-        about = {"error": lambda: _error(sums, unit), "blind": sd == 0}
-        return standardised(sums, sd, unit, CONSTANT, **about)
+            sd = np.sqrt([np.square(units.scale) @ rows])
+        return standardised(sums, sd, CONSTANT, error=lambda: _error(sums, sd), blind=sd == 0)
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the deviations of each label, times the weights."""
@@ -89,26 +87,24 @@ def deviation_sums(units: Units) -> tuple[ScoreSums, Floats]:
     return sums, slope
 
 
-def standardised(
-    sums: ScoreSums, sd: Floats, unit: Floats, constant: str, **about: Any
-) -> Statistic:
-    """Return sums of deviations (B, G) over a unit, their standard deviation or 1 where it is 0."""
+def standardised(sums: ScoreSums, sd: Floats, constant: str, **about: Any) -> Statistic:
+    """Return sums of deviations (B, G) over their standard deviations."""
 
     def z(deviation: Floats) -> Floats:
-        if unit.all():
-            return np.asarray(deviation / unit)
-        return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+        if sd.all():
+            return np.asarray(deviation / sd)
+        never = np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+        return np.where(sd == 0, never, deviation / unit)
 
     units, never = sums.units, f"{constant}; z is 0 where it has its mean, else infinite"
     # What a term of the size of its weight rounds to, in standard deviations of the sum.
-    rounding = np.where(
-        sd > 0, 10.0 * np.maximum(1.0, units.heaviest / np.where(sd > 0, sd, 1.0)), 1.0
-    )
+    unit = np.where(sd > 0, sd, 1.0)
+    rounding = np.where(sd > 0, 10.0 * np.maximum(1.0, units.heaviest / unit), 1.0)
     return Statistic(
         sums=sums,
         value=z,
         scale=units.rounding * rounding,
-        degenerate=() if unit.all() else (never,),
+        degenerate=() if sd.all() else (never,),
         **about,
     )
 
@@ -125,14 +121,16 @@ def _error(sums: ScoreSums, sd: Floats) -> float:
     """Bound the change of the sum in the units of its deviation, and of that deviation."""
     units, cells = cast("CellUnits", sums.units), cast("CellUnits", sums.units).cells
     slope, twice = np.abs(1.0 - 2.0 * cells.mean), 2.0 * cells.reach
-    own = units.sums((cells.events + cells.expected) * twice) / sd
+    far = units.sums((cells.events + cells.expected) * twice)
     widest = np.sqrt(units.sums(cells.noise * np.square(slope + twice)))
     least = np.sqrt(units.sums(cells.noise * np.square(np.maximum(slope - twice, 0.0))))
-    z = np.abs(sums.redrawn(units.observed[np.newaxis])[0] / sd) + own
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = far / sd
+        z = np.abs(sums.redrawn(units.observed[np.newaxis])[0] / sd) + own
         narrowing = np.where(widest > 0, sd / least - 1.0, 0.0)
-    widening = np.maximum(widest / sd - 1.0, 0.0)
-    return float((own * (1.0 + narrowing) + z * np.maximum(widening, narrowing)).max())
+        widening = np.maximum(widest / sd - 1.0, 0.0)
+        change = own * (1.0 + narrowing) + z * np.maximum(widening, narrowing)
+    return float(np.where(sd > 0, change, np.where(far > 0, np.inf, 0.0)).max())
 
 
 def spiegelhalter_z(
@@ -239,8 +237,8 @@ class LeCessieVanHouwelingen(Measure):
             return SpiegelhalterZ().statistic(units)
         check_one_dimension(units.predictions, f"the {self.title}")
         v, sd = units.mean * (1.0 - units.mean), self._sd(units.predictions)
-        parts, unit = {"E": float(units.scale @ v), "SD": sd}, np.array([sd])
-        return standardised(deviation_sums(units)[0], unit, unit, NO_VARIANCE, parameters=parts)
+        parts = {"E": float(units.scale @ v), "SD": sd}
+        return standardised(deviation_sums(units)[0], np.array([sd]), NO_VARIANCE, parameters=parts)
 
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""

@@ -105,7 +105,7 @@ class TestVarianceScaling:
         counts = ct.Forecasts([1.0, 2.0, 0.0], distribution=stats.poisson([1.0, 2.0, 1.0]))
         with pytest.raises(NotApplicable, match="recalibrate the PIT"):
             VarianceScaling().fit(counts)
-        with pytest.raises(InvalidInput, match="by must be one of 'crps'"):
+        with pytest.raises(InvalidInput, match="by must be 'crps'"):
             VarianceScaling(by="moments").fit(forecasts("quantiles"))
         with pytest.raises(InvalidInput, match="errors of forecasts must vary"):
             VarianceScaling().fit(ct.Forecasts([1.0, 2.0], mean=[1.0, 2.0], scale=1.0))
@@ -155,6 +155,16 @@ class TestPIT:
         assert found.mean[0] == pytest.approx(step * (1.0 - F).sum(), abs=5e-4)
         crps = step * np.square(F - (x >= 1.5)).sum()
         assert found.crps(np.array([1.5]))[0] == pytest.approx(crps, abs=2e-4)
+
+    @pytest.mark.parametrize("lower", [Members([[0.5]]), Frozen(stats.uniform([0.0], 1.0))])
+    def test_gaps_of_a_density_are_as_exact(self, lower):
+        """Where F is constant the CRPS is that of the constant, not of a line beside it."""
+        law = Mixture([0.3, 0.7], [lower, Frozen(stats.uniform([9.0], 1.0))])
+        found = law.recalibrated(stats.beta(2.0, 0.8))
+        x, step = np.linspace(-1.0, 11.0, 400_001, retstep=True)
+        F = stats.beta.cdf(law.cdf(x[None])[0], 2.0, 0.8)
+        crps = step * np.square(F - (x >= 5.0)).sum()
+        assert found.crps(np.array([5.0]))[0] == pytest.approx(crps, rel=1e-4)
 
     def test_levels_of_quantiles_and_ranks_move(self):
         """An ensemble becomes the quantiles that its sorted members are."""

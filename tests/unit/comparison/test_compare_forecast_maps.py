@@ -81,6 +81,9 @@ def test_a_map_that_rules_outcomes_out_is_not_taken():
     found = ct.compare_calibrators(ct.Forecasts(y, distribution=law), **asked)
     assert found["variance-scaling"].scores["CRPS"] < found["identity"].scores["CRPS"]
     assert any("density 0" in note for note in found.notes)
+    assert (found.selected, set(found["selected"].chosen)) == ("identity", {"identity"})
+    words = "Least held-out CRPS of the maps that rule out no more outcomes: identity"
+    assert " ".join(str(found).split()).startswith(words)
     best = first_map([ct.Forecasts(y, distribution=law)], 1)
     assert (best.name, best.left_out) == ("beta-pit", ("variance-scaling", "offset and scaling"))
     asked = {"recalibrate": ["variance-scaling"], "n_resamples": 99, "rng": 1}

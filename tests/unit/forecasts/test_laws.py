@@ -42,6 +42,8 @@ CLOSED = {
     "weibull_min": stats.weibull_min(SCALE + 0.5, MEAN, SCALE),
     "beta": stats.beta(SCALE + 1, 2.0, MEAN),
     "norm": stats.norm(MEAN, SCALE),
+    "gumbel_r": stats.gumbel_r(MEAN, SCALE),
+    "genextreme": stats.genextreme(np.array([-0.3, -1e-4, 0.0, 8e-4, 0.4]), MEAN, SCALE),
 }
 DISCRETE = {
     "poisson": stats.poisson(3 * SCALE),
@@ -52,8 +54,7 @@ DISCRETE = {
 }
 OTHER = {
     "gompertz": stats.gompertz(0.9, MEAN, SCALE),
-    "gumbel": stats.gumbel_r(MEAN, SCALE),
-    "extreme": stats.genextreme(0.1 * SCALE, MEAN, SCALE),
+    "gumbel_l": stats.gumbel_l(MEAN, SCALE),
     "pearson3": stats.pearson3(-SCALE, MEAN, SCALE),  # of which SciPy loses far quantiles
     "F": stats.f(5, 12, MEAN, SCALE),
 }

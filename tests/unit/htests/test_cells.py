@@ -133,6 +133,21 @@ def test_impossible_label_is_infinite():
     assert (result.statistic, result.pvalue) == (np.inf, 0.01)
 
 
+def test_score_without_variance_is_that_of_the_rows():
+    """Spiegelhalter's z of a group with predictions of 0, 1/2 and 1, whatever the other group."""
+    y = [0, 1, 0, 1] * 5
+    data = pl.DataFrame({"y": y, "p": [0.0, 0.5, 0.5, 1.0] * 5, "g": ["a"] * 20})
+    impossible = data.with_columns(y=pl.col("y").replace({0: 1}), g=pl.lit("b"))
+    both = pl.concat(
+        [data, impossible, frame(20).with_columns(g=pl.lit("c"))], how="diagonal_relaxed"
+    )
+    with pytest.warns(UserWarning, match="no variance|probability 0"):
+        cells, rows = (run(both, e, test="spiegelhalter", by="g") for e in ("cells", "rows"))
+    assert [r.statistic for r in cells][:2] == [0, np.inf]
+    assert [r.pvalue for r in cells] == pytest.approx([r.pvalue for r in rows], abs=0.06)
+    assert "error by cells:  none" in str(cells[1])
+
+
 def test_group_that_is_too_small_has_the_nearest_test():
     """As where the rows are in memory, with the note; one that has none is left out."""
     rng = np.random.default_rng(1)

@@ -148,7 +148,7 @@ def test_normal_test_of_a_certain_grade_is_not_applicable():
         ({"lights": (0.05, 0.2, 0.5)}, "lights must be three descending p-values between 0 and 1"),
         ({"correction": "holmes"}, "correction must be one of"),
         ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),
-        ({"data": pl.DataFrame({"x": PD}), "pd": "y"}, "pd must be one of 'x'; got 'y'"),
+        ({"data": pl.DataFrame({"x": PD}), "pd": "y"}, "pd must be 'x'; got 'y'"),
         ({"pd": "PD"}, "pd must be values where there is no data frame; got 'PD'; pass data="),
     ],
 )

@@ -114,7 +114,18 @@ def test_rows_are_drawn_with_replacement_by_their_weights():
     assert 150 < first.sum() < 250
     assert not rows.flags.writeable
     data = Predictions(PROBS, [0, 1], classes=range(3), sample_weight=[0, 2])
-    assert (drawn(of(data)) == PROBS[1]).all()
+    names = ["p_0", "p_1", "p_2"]
+    frame = pl.DataFrame(PROBS, names).with_columns(w=pl.Series([0, 2]))
+    model = GaussianNB().fit(pl.DataFrame(np.eye(3), names), range(3))
+    predicted = np.repeat(model.predict_proba(frame[1:, names]), 400, axis=0)
+    for weight in ([0, 2], "w"):
+        assert (drawn(of(frame, sample_weight=weight)) == PROBS[1]).all()
+        features = {"features": names, "sample_weight": weight}
+        np.testing.assert_array_equal(drawn(of(model, frame, **features)), predicted)
+    for one in (of(PROBS, sample_weight=[0, 2]), of(data)):
+        assert (drawn(one) == PROBS[1]).all()
+    with pytest.raises(InvalidInput, match="sample_weight has no effect where predictions are dra"):
+        of(beta(2, 5), sample_weight=[0, 2])
 
 
 def test_classes_are_those_of_the_predictions():

@@ -109,9 +109,10 @@ def test_quotes_inside_fields_stand_for_themselves(tmp_path):
     path.write_text('y,p,note\n1,0.75,5" pipe\n\n0,0.25,6" pipe\n1,0.5,"a, b"\n')
     assert Predictions.read(path, label="y").n == 3
     assert files.raw_table(path)["note"].to_list() == ['5" pipe', '6" pipe', "a, b"]
-    path.write_text('y,p,note\n1,0.75,5" pipe\n0,0.25,"6 pipe\n1,0.5,x\n')
-    with pytest.raises(InvalidInput, match=r"must be a valid \.csv file"):
-        Predictions.read(path, label="y")
+    for note in ('"6 pipe', '"6" pipe"'):
+        path.write_text(f'y,p,note\n1,0.75,5" pipe\n0,0.25,{note}\n1,0.5,x\n')
+        with pytest.raises(InvalidInput, match=rf"end with one .*{note}' at line 3 of 't.csv'"):
+            Predictions.read(path, label="y")
 
 
 @pytest.mark.parametrize(

@@ -80,12 +80,22 @@ def test_levels_of_few_members_are_one_event(make):
     assert [round(row.ideal, 4) for row in page.content.estimates] == [0.4545, 0.8182]
 
 
+def test_single_members_have_no_intervals(make):
+    """The size that is stated is how often the outcome is below."""
+    x = np.random.default_rng(2).normal(size=(60, 2))
+    page = make(ct.Forecasts(x[:, 0], members=x[:, 1:]))
+    assert [row.ideal for row in page.content.estimates] == [0.5]
+    share = 100 * np.mean(x[:, 0] < x[:, 1])
+    words = f"P(below quantile 0.5) is 50.0 % on average, {share:.1f} % observed"
+    assert words in " ".join(page.to_markdown().split())
+
+
 def test_what_is_of_classes_is_refused(make, forecasts):
     """Each by its name."""
     for name, value in (("tolerance", 0.1), ("grades", [0.1])):
         with pytest.raises(NotApplicable, match=f"{name}= of a report is of predicted"):
             make(forecasts, **{name: value})
-    with pytest.raises(InvalidInput, match="profile must be one of 'distribution'"):
+    with pytest.raises(InvalidInput, match="profile must be 'distribution'; got 'clinical'"):
         make(forecasts, profile="clinical")
 
 
