@@ -154,13 +154,13 @@ class ScoredRows:
             high_t, low_t = z - shift, -z - shift
             text = "quantiles of Student's t by the skewness of the scores"
         else:
-            high_t, low_t = np.quantile(self._t(error, draws), [1.0 - a, a]).tolist()
+            high_t, low_t = np.nanquantile(self._t(error, draws), [1.0 - a, a]).tolist()
         low = max(self.mean - high_t * error, self.least)
         notes = measure.interval_notes(STUDENTIZED.key, self.n)
         return Ends(low, self.mean - low_t * error, self.mean, text, notes)
 
     def _t(self, error: float, draws: Draws) -> Floats:
-        """Return resampled values of t; below a tenth of the error, that of a resample is it."""
+        """Return resampled values of t; not a number with an error below a tenth of the own."""
         residual, weight = self.residual, self.weight
         products = (np.square(residual), residual * weight, np.square(weight))
         parts = np.stack([weight, residual, *products], axis=1)
@@ -172,7 +172,8 @@ class ScoredRows:
             shift = total / mass
             left = np.maximum(squares - shift * (2.0 * cross - shift * weights), 0.0)
             own = np.sqrt(left * more) / mass
-            return np.asarray(shift / np.maximum(own, LEAST_STANDARD_ERROR * error))
+            known = own >= LEAST_STANDARD_ERROR * error
+            return np.where(known, shift / np.where(known, own, 1.0), np.nan)
 
         return self.resampled(t, draws)
 
@@ -255,7 +256,7 @@ def studentized_interval(
     :math:`t^* = (T^* - T) / se^*`, the ends are :math:`T - se \, q_{1-a}(t^*)` and
     :math:`T - se \, q_a(t^*)`, :math:`a = (1 - level) / 2`. Scores are skew, and Student's own
     quantiles and BCa stop short of the large ones. A resample without the few rows that matter has
-    almost no standard error; below a tenth of se it counts as that.
+    almost no standard error, and its t is no number; below a tenth of se it is left out.
 
     References
     ----------
