@@ -402,7 +402,7 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
     sized, *about = plan.lens.size_of(seen)
     size, searched = gap_of(event_rows(sized), *about), seen if sized is seen else None
-    return Answer(plan, outcome, seen.n, size, searched, evidence)
+    return Answer(plan, outcome, seen.n, plan.measure.sized(size), searched, evidence)
 
 
 def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:

@@ -451,6 +451,7 @@ def _content(
             comparison, outcomes = recalibrated.compare(rows, maps, settings, source.logits)
     groups = () if found.groups is None else found.groups.rows
     after = () if comparison is None else comparison.tests
+    scaled = () if grades is None else grades.rows[:1]
     present = {"recalibrated": comparison is not None, "segmented": segments is not None}
     settings.progress("verdict")
     results = [("whole", tests.rows[0]), ("groups", found.groups), ("segments", segments)]
@@ -478,7 +479,9 @@ def _content(
         segments=segments,
         scores=own or estimates.collect_scores(source, tests, profile),
         comparison=comparison,
-        methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **present)),
+        methods=tuple(
+            methods.methods_of([*tests, *groups, *after, *scaled], tests.correction, **present)
+        ),
         **stated,
     ), outcomes
 

@@ -409,7 +409,7 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
 
 
 def called(name: str, rows: Sequence[HTest]) -> str:
-    """The name of a row in a sentence, in which a group that is a number is called a group."""
+    """The name of rows in a sentence, in which a group that is a number is called a group."""
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
     if not is_number or len({row.group for row in rows}) == 1 < len(rows):
         return name

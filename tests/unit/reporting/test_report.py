@@ -214,7 +214,12 @@ def test_credit_page_has_grades_with_lights(make, risks):
     assert table == alone
     block = _section(page, "grades").blocks[0]
     assert block.lights == alone.traffic_lights
-    assert "green above" in page.to_markdown()
+    text = page.to_markdown()
+    assert "those of \u201cjeffreys\u201d. The test is one-sided" in text
+    assert "(chi^2 limit with 3 degrees of freedom); spiegelhalter, p" in text
+    assert "### Test jeffreys: number of defaults, Jeffreys posterior" in text
+    tenths = make(*risks, profile="credit", test="ece").to_markdown()
+    assert "no grades were given: these are tenths of the rows" in tenths
 
 
 def test_certificate_has_both_hypotheses(make, risks):
