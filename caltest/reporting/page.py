@@ -490,9 +490,9 @@ LABELS = {"where": "Worst place", "helps": "What helps", "detectable": "Power"}
 LABELS |= {"within": "Tolerance", "whole": "All rows", "groups": "Groups", "segments": "Segments"}
 LABELS["also"] = "Also"
 NET_BENEFIT = (
-    "The net benefit of treating where the risk is at least a threshold, in true positives of each "
-    "case, beside treating all and none. Where the curve is below either of these, deciding by the "
-    "model does harm at that threshold."
+    "The net benefit of treating where the risk is at least a threshold, in true positives per "
+    "patient, beside treating all and none. Where the curve is below either of these, deciding by "
+    "the model does harm at that threshold."
 )
 
 

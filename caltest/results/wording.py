@@ -125,10 +125,10 @@ def answer_in_words(
     key, numbers = answer(pvalue, level, claim, few=few), f"p {short(pvalue)}"
     if level is not None:
         text = claim.rejected if pvalue <= level else claim.kept
-        words = f"{text} ({numbers}, level {number(level)})"
-        return f"{words}: too few rows to tell (n = {n})" if key == "too few rows" else words
+        few_rows = f"; too few rows to tell, n = {n:,}" if key == "too few rows" else ""
+        return f"{text} ({numbers}, level {number(level)}{few_rows})"
     if key == "too few rows":
-        return f"Too few rows to tell ({numbers}, n = {n})"
+        return f"Too few rows to tell ({numbers}, n = {n:,})"
     return f"{capital(key)} {claim.evidence} ({numbers})"
 
 
@@ -242,7 +242,7 @@ def place_in_words(place: Gap) -> str:
     pvalue = "" if place.pvalue is None else f", p {short(place.pvalue)}"
     sure = surely_in_words(place)
     word = ", " + f"{sure} too {place.side}".lstrip() if place.is_clear else ""
-    text = f"{predicted} predicted, {observed} observed (n = {place.n}, {gap}{pvalue})"
+    text = f"{predicted} predicted, {observed} observed (n = {place.n:,}, {gap}{pvalue})"
     return f"{place.name}{word}: {text}"
 
 
