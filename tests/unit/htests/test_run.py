@@ -135,6 +135,24 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     assert "top-label[1] is left out of the table" in table.notes[0]
 
 
+def test_groups_that_do_not_apply_for_one_reason_share_a_note():
+    with pytest.warns(DegenerateDataWarning, match="normal under group 'a', lens strong; normal"):
+        table = calibration_test(
+            [0, 0, *[0.5] * 20], [0, 1] * 11, by=[*"ab", *"c" * 20], test="normal"
+        )
+    assert len(table.notes) == 1
+    assert "lens strong are left out of the table: the normal limit needs a PD" in table.notes[0]
+
+
+def test_a_test_that_takes_no_clusters_is_refused_in_all_groups():
+    """Though in one of them each cluster has a single row: that would be taken for the answer."""
+    p, y = np.full(8, 0.2), [0, 1] * 4
+    with pytest.raises(NotApplicable, match="has no test for rows that depend on each other"):
+        calibration_test(
+            p, y, by=list("aaaabbbb"), cluster=[1, 1, 2, 2, 3, 4, 5, 6], test="jeffreys"
+        )
+
+
 def test_a_family_and_a_member_of_it_give_one_row_each(predictions):
     """The class that is asked for by itself too has one row, and is adjusted for once."""
     table = run(predictions, test="ece", lens=["classwise", "classwise[1]"], n_resamples=19)
