@@ -135,22 +135,19 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     assert "top-label[1] is left out of the table" in table.notes[0]
 
 
-def test_groups_that_do_not_apply_for_one_reason_share_a_note():
-    with pytest.warns(DegenerateDataWarning, match="normal under group 'a', lens strong; normal"):
-        table = calibration_test(
-            [0, 0, *[0.5] * 20], [0, 1] * 11, by=[*"ab", *"c" * 20], test="normal"
-        )
-    assert len(table.notes) == 1
-    assert "lens strong are left out of the table: the normal limit needs a PD" in table.notes[0]
-
-
 def test_a_test_that_takes_no_clusters_is_refused_in_all_groups():
-    """Though in one of them each cluster has a single row: that would be taken for the answer."""
-    p, y = np.full(8, 0.2), [0, 1] * 4
+    """Though each cluster of the last has one row: its answer would be taken for that of all.
+
+    Beside another test it is left out, with one note for groups that have one reason.
+    """
+    by, cluster = list("aaaabbbbcccc"), [1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8]
+    asked = {"by": by, "cluster": cluster, "n_resamples": 19, "rng": 1}
+    rows = np.full(12, 0.2), [0, 1] * 6
     with pytest.raises(NotApplicable, match="has no test for rows that depend on each other"):
-        calibration_test(
-            p, y, by=list("aaaabbbb"), cluster=[1, 1, 2, 2, 3, 4, 5, 6], test="jeffreys"
-        )
+        calibration_test(*rows, test="jeffreys", **asked)
+    with pytest.warns(DegenerateDataWarning, match="jeffreys under group 'a', lens strong; jeff"):
+        table = calibration_test(*rows, test=["jeffreys", "brier"], **asked)
+    assert sum("are left out of the table" in note for note in table.notes) == 1
 
 
 def test_a_family_and_a_member_of_it_give_one_row_each(predictions):
