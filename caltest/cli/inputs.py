@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from caltest import checks
 from caltest.cli import options
-from caltest.errors import ReadAsWarning, invalid, rows_named
+from caltest.errors import ReadAsWarning, invalid, rows_named, shown
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, ON_ERROR, FileOptions, ForecastOptions, names_of
@@ -225,13 +225,19 @@ class RowsFile(NumberColumns, FileForm):
 
     def grades(self, asked: str | None) -> object:
         """Return the column that `--grades` names, or the PDs between grades."""
+        opened = self._opened[0]
         if asked is None:
             return None
-        with suppress(ValueError):
-            return [float(one) for one in asked.split(",")]
+        if asked not in opened.names:
+            with suppress(ValueError):
+                return [float(one) for one in asked.split(",")]
+            if "," in asked:
+                rule = "--grades must be one column, or PDs between grades"
+                raise invalid(rule, shown(asked), "write PDs as 0.01,0.05")
         checks.check_not_label(asked, self.observed, "--grades")
-        opened = self._opened[0]
-        return opened.column(checks.check_choice(asked, opened.names, "--grades"))
+        column = opened.column(checks.check_choice(asked, opened.names, "--grades"))
+        with self.rows_named():
+            return checks.check_groups(column, len(column), "--grades")
 
     def by_name(self, names: str | None, option: str) -> dict[str, object] | None:
         """Return the columns that an option gave, by name."""

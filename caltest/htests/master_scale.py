@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named, shown
 from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
@@ -32,8 +32,7 @@ def check_default_rates(pd: object) -> Floats:
     """Check the probabilities of default of grades, (G,), each in [0, 1]."""
     values = _column(pd, "pd").astype(np.float64)
     remedy = "pass probabilities; divide per cent by 100"
-    good = (values >= 0) & (values <= 1)
-    checks.check_all(good, values, "pd must lie in [0, 1]", remedy, "grade")
+    checks.check_all((values >= 0) & (values <= 1), values, "pd must lie in [0, 1]", remedy)
     return checks.read_only(values)
 
 
@@ -45,8 +44,7 @@ def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes
         raise invalid(rule, got, "take all columns from the same table")
     fine = (values >= minimum) & (values < 2**53) & (values == np.floor(values))
     remedy = "leave out a grade without obligors" if minimum else "pass counts"
-    rule = f"{name} must be whole numbers of at least {minimum}"
-    checks.check_all(fine, values, rule, remedy, "grade")
+    checks.check_all(fine, values, f"{name} must be whole numbers of at least {minimum}", remedy)
     return checks.read_only(values.astype(np.int64))
 
 
@@ -54,10 +52,9 @@ def check_grades(grades: object, size: int) -> list[object]:
     """Check the names of grades: one each, all different; numbered from 1 by default."""
     if grades is None:
         return list(range(1, size + 1))
-    values: list[object] = checks.as_array(grades, "grades").ravel().tolist()
-    distinct = len(set(values))
-    if not len(values) == distinct == size:
-        got = f"{distinct} distinct of {len(values)} for {size} grades"
+    values: list[object] = checks.check_groups(grades, size, "grades").tolist()
+    if (distinct := len(set(values))) < size:
+        got = f"{distinct} distinct of {size}"
         raise invalid("grades must name each grade once", got, "pass one name per row")
     return values
 
@@ -67,7 +64,7 @@ def _column(values: object, name: str) -> AnyArray:
     if array.ndim != 1 or array.size == 0:
         rule = f"{name} must be a column with one entry per grade"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one grade")
-    return array
+    return checks.check_not_missing(array, name)
 
 
 def test_master_scale(
@@ -83,7 +80,7 @@ def test_master_scale(
     correction: str | None = "holm",
     level: float | None = None,
     lights: Sequence[float] | None = LIGHT_BOUNDS,
-    portfolio: str | Sequence[str] = PORTFOLIO,
+    portfolio: str | Sequence[str] | None = None,
     **others: Unpack[NoOptions],
 ) -> HTestTable:
     r"""Test the calibration of a master scale, grade by grade and as a whole.
@@ -117,10 +114,11 @@ def test_master_scale(
         below a confidence level of 95 %, red from 99.9 %, as Oesterreichische Nationalbank and FMA
         (2004) have it, with orange from 99 %. The (0.5, 0.2, 0.05) of Blochwitz, Hohl and Wehn
         (2005) makes half of the grades as predicted yellow or worse. None leaves them out.
-    portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list
+    portfolio : {"hosmer-lemeshow", "spiegelhalter"} or list, optional
         Tests of all grades together, with independent defaults: the chi^2 distribution of
         :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
-        grade, and Spiegelhalter's z. An empty list for none.
+        grade, and Spiegelhalter's z. By default both, but none beside "vasicek" alone, whose
+        defaults are correlated; an empty list for none.
     **others
         None: what has the name that another library uses is answered with the one meant.
 
@@ -161,6 +159,8 @@ def test_master_scale(
     check_names(others, NoOptions, test_master_scale)
     tests = checks.check_not_empty(checks.check_strings(test, "test"), "test")
     names = [checks.check_choice(one, TESTS, "test") for one in tests]
+    if portfolio is None:
+        portfolio = () if set(names) == {"vasicek"} else PORTFOLIO
     asked = checks.check_strings(portfolio, "portfolio")
     together = [checks.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
     checks.check_correction(correction)
@@ -200,19 +200,26 @@ def _scale(
                 rule = f"{key} must be values where there is no data frame"
                 raise invalid(rule, shown(values), "pass data=, the data frame with that column")
     else:
+        if not tables.is_table(data):
+            rule, got = "data must be a data frame", f"type {type(data).__name__}"
+            raise invalid(
+                rule, got, "pass a pandas, polars or Arrow table, or columns without data="
+            )
         table = tables.table_of_frame(data)
         found = [tables.column_or_values(table, values, key) for key, values in given.items()]
         pd, defaults, n, grades = found
-    rates = check_default_rates(pd)
-    counts = check_counts(n, rates.size, "n", minimum=1)
-    events = check_counts(defaults, rates.size, "defaults", minimum=0)
-    bad = events > counts
-    if bad.any():
-        row = int(bad.argmax())
-        got = f"{events[row]} of {counts[row]} at grade {row}"
-        remedy = "swap the two if defaults and n were exchanged"
-        raise invalid("defaults must not exceed n", got, remedy)
-    return check_grades(grades, rates.size), rates, events, counts
+    names = check_grades(grades, checks.as_array(pd, "pd").size)
+    with rows_named(lambda row: f"grade {names[row]}"):
+        rates = check_default_rates(pd)
+        counts = check_counts(n, rates.size, "n", minimum=1)
+        events = check_counts(defaults, rates.size, "defaults", minimum=0)
+        bad = events > counts
+        if bad.any():
+            row = int(bad.argmax())
+            got = f"{events[row]} of {counts[row]} at row {row}"
+            remedy = "swap the two if defaults and n were exchanged"
+            raise invalid("defaults must not exceed n", got, remedy)
+    return names, rates, events, counts
 
 
 def _rows(
@@ -235,7 +242,7 @@ def _rows(
                 level=level,
                 group=grade,
                 counts=GradeCounts(measure, d, n),
-                size=gap_of_counts(pd, d, n, "default"),
+                size=measure.sized(gap_of_counts(pd, d, n, "default")),
                 **TESTED,
             )
 

@@ -104,7 +104,7 @@ class Answering(ABC):
         """Return the results of all that was asked: a table where there are several."""
         plans = self.plans(asked)
         rows: list[Row] = []
-        left_out: list[str] = []
+        left_out: list[tuple[str, str]] = []  # which test, and why
         reason: NotApplicable | None = None  # of one that has weights
         known: set[object] = set()
         degenerate: dict[tuple[int, int], list[str]] = {}  # texts, by test and their number in it
@@ -113,12 +113,13 @@ class Answering(ABC):
             if isinstance(answer, NotApplicable):
                 is_weightless = isinstance(answer, Weightless)
                 reason = reason if is_weightless else answer
-                has_meaning = plan.tolerance or plan.null in (*plan.measure.nulls, "cluster")
+                able = len(asked.measures) > 1 or plan.measure.offers("residual_statistics")
+                nulls = (*plan.measure.nulls, *(["cluster"] if able else []))
+                has_meaning = plan.tolerance or plan.null in nulls
                 is_optional = is_weightless or (plan.is_one_of_many and has_meaning)
                 if not is_optional or len(left_out) + 1 == len(plans):
                     raise reason or answer from None
-                where = f"{plan.test} under {plan.where}"
-                left_out.append(f"{where} is left out of the table: {answer}")
+                left_out.append((f"{plan.test} under {plan.where}", str(answer)))
             else:
                 for number, text in enumerate(answer.outcome.degenerate):
                     if (key := (plan.group, str(plan.lens), text)) not in known:
@@ -128,13 +129,20 @@ class Answering(ABC):
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:
                 asked.progress(done, len(plans))
-        for first, *others in filter(None, (left_out, *degenerate.values())):
+        why: dict[str, list[str]] = {}
+        for where, text in left_out:
+            why.setdefault(text, []).append(where)
+        absent = [
+            f"{'; '.join(own)} {'are' if len(own) > 1 else 'is'} left out of the table: {text}"
+            for text, own in why.items()
+        ]
+        for first, *others in filter(None, (absent, *degenerate.values())):
             also = f" (and {len(others)} more: see the notes)" if others else ""
             checks.warn_caller(first + also, DegenerateDataWarning)
         several = len(asked.measures) * len(asked.lenses) > 1 or self.keys
         if not several and not asked.lenses[0].is_family:
             return rows[0][1]
-        return _table(self, rows, left_out, asked)
+        return _table(self, rows, absent, asked)
 
     def plans(self, asked: Asked) -> list[Plan]:
         """Return the tests: by group, test and lens."""
@@ -401,7 +409,7 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
     sized, *about = plan.lens.size_of(seen)
     size, searched = gap_of(event_rows(sized), *about), seen if sized is seen else None
-    return Answer(plan, outcome, seen.n, size, searched, evidence)
+    return Answer(plan, outcome, seen.n, plan.measure.sized(size), searched, evidence)
 
 
 def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:

@@ -34,6 +34,7 @@ from caltest.units.units import check_one_dimension, row_weights
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
+    from caltest.measures.gap import Gap
     from caltest.measures.kernel.pairs import AllPairs
     from caltest.measures.tolerance import ToleranceTest
 
@@ -384,6 +385,10 @@ class Measure(ABC):
     def cell_interval(self, cells: Cells, *, level: float) -> Ends | None:
         """Bound the measure from cells by its own method; None where it has none."""
         return None
+
+    def sized(self, gap: Gap) -> Gap:
+        """Return the gap of the rows with an interval as wide as the measure has it."""
+        return gap
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of which this error is a norm, for "convex"; weights are positive."""

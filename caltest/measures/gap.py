@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -153,6 +153,8 @@ class Gap:
         The number of clusters that the variance was estimated from, where rows depend.
     where : Where or None
         Which rows, where they are a part that can be found again.
+    limits : callable or None
+        Those of the share at a confidence, `level=`, where its rows are not independent.
     """
 
     kind: str
@@ -168,6 +170,9 @@ class Gap:
     effective: float | None = None
     clusters: int | None = None
     where: Where | None = None
+    limits: Callable[..., Any] | None = field(
+        default=None, compare=False, repr=False, metadata={"json": "never"}
+    )
 
     @classmethod
     def of(cls, **measured: Any) -> Self:
@@ -180,7 +185,9 @@ class Gap:
         if self.clusters is not None:  # Student's quantile for that of clusters
             tail = (1.0 - confidence) / 2.0
             size *= (student_isf(tail, np.inf) / student_isf(tail, self.clusters - 1)) ** 2
-        ends = share_limits(self.observed, size, confidence)
+        ends: Any = share_limits(self.observed, size, confidence)
+        if self.limits is not None:
+            ends = (own := self.limits(level=confidence)).low, own.high
         low, high = (float(end) - self.predicted for end in ends)
         return replace(self, low=low, high=high, confidence=confidence)
 

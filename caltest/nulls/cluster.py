@@ -101,7 +101,7 @@ class Clusters:
 
     def words(self) -> str:
         """Return how many there are of what."""
-        return f"{self.count} {plural(self.unit)}"
+        return f"{self.count:,} {plural(self.unit)}"
 
     def notes(self, rule: str) -> tuple[str, ...]:
         """Return what a reader should know of a rule where there are few."""

@@ -69,12 +69,15 @@ def named_event(classes: Sequence[object], event: str | None) -> tuple[str, str]
 
     Examples
     --------
-    >>> named_event([0, 1], "death")
-    ('no death', 'death')
+    >>> named_event([0, 1], "death"), named_event(["no event by 5", "event by 5"], "death")
+    (('no death', 'death'), ('no death by 5', 'death by 5'))
     """
-    if event is None or [str(name) for name in classes] != ["0", "1"]:
+    names = [str(name) for name in classes]
+    names = ["no event", "event"] if names == ["0", "1"] else names
+    if event is None or names != [f"no {names[-1]}", names[-1]] or names[-1][:5] != "event":
         return None
-    return f"no {event}", event
+    own = event + names[-1].removeprefix("event")
+    return f"no {own}", own
 
 
 def adequacy(n: int, m: int, counts: Ints | None, profile: Profile) -> Iterator[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 KEY = "Colours and marks are those of the first diagram."
 MOST_SEGMENTS = 12  # in the figure
 MOST_GROUPS = 6  # with a diagram
+MOST_GRADES = 60  # in the figure
 LEAST_DRAWN = 10  # rows of a group with a diagram
 TALL = (4.4, 6.4)  # inches of a diagram with its key below
 SMALL = (2.75, 3.3)  # inches of one of several
@@ -118,7 +119,7 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
             text = "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where"
             text += f" they leave the diagonal the risks are off (p {equals(row.pvalue)})."
             yield "tests", "GiViTI calibration belt", text, partial(plots.calibration_belt, row)
-    if content.grades is not None:
+    if content.grades is not None and len(content.grades) <= MOST_GRADES:
         text = "The default rate of each grade with its interval, that of the table, and the PD."
         draw = partial(plots.master_scale, content.grades, confidence=0.95)
         yield "grades", "Default rates of the grades", text, draw

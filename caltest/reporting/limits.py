@@ -70,10 +70,16 @@ def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) 
     order = np.argsort(mean, kind="stable")
     own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
     found = test_master_scale(mean[order], defaults[order], n[order], **own)
-    if not rows.has_dependence:
-        return found
-    note = f"the tests and intervals of grades take rows of the same {rows.unit} as independent"
-    return replace(found, notes=(*found.notes, note))
+    told = list(found.notes)
+    if grades is None and values.size > MOST_PDS:
+        told.insert(
+            0, "no grades were given: these are tenths of the rows, from low PDs to high ones"
+        )
+    if rows.has_dependence:
+        told.append(
+            f"tests and intervals of grades take rows of the same {rows.unit} as independent"
+        )
+    return replace(found, notes=tuple(told))
 
 
 def grade_blocks(tested: HTestTable) -> Iterator[Block]:
@@ -96,19 +102,22 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
         rows.append((named(row.group), count(n), *expected, count(defaults), *rate, *pvalues))
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
     header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
-    header += ["95 % of the rate", "p-value", "adjusted"]
+    header += ["95 %", "p-value", "adjusted"]
     drawn: dict[str, Any] = {"bars": tuple(bars), "lights": tested.traffic_lights}
     yield table("Grades of the master scale", header, rows, shown=25, **drawn)
-    if tested.light_bounds:
-        lights = zip(LIGHTS[1:], tested.light_bounds, strict=True)
-        bounds = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in lights)
+    bounds = zip(LIGHTS[1:], tested.light_bounds or (), strict=True)
+    lights = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in bounds)
+    yield paragraph(
+        f"Intervals and p-values are those of \u201c{tested[0].test}\u201d. The test is one-sided: "
+        f"a small p-value, before adjustment, and its light ({lights}, green above) speak of more "
+        "defaults than the PD says. A green light does not say that the PD is not too high."
+    )
+    whole = (f"{one.test}, p {equals(one.pvalue)} ({one.null_text})" for one in tested.omnibus)
+    if every := "; ".join(whole):
         yield paragraph(
-            "The tests are one-sided: a small p-value, before adjustment, and its light "
-            f"({bounds}, green above) speak of more defaults than the PD says. A green light does "
-            "not say that the PD is not too high."
+            f"All grades together, by their counts: {every}. Tests of the same name under "
+            "\u201cAll tests\u201d are of single rows."
         )
-    for test in tested.omnibus:
-        yield paragraph(f"All grades together, {test.test}: p {equals(test.pvalue)}.")
     yield from notes(tested.notes)
 
 

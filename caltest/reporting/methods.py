@@ -69,7 +69,8 @@ def methods_of(
     """Describe each test, null and lens once, in the order in which they first occur."""
     written: dict[object, str] = {}
     for row in _first(rows, lambda row: row.test):
-        kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
+        kept, title = row.evidence or row.counted or row.counts, row.method
+        blocks, references = _text(""), ""
         if kept is not None:  # the docstring of the measure's function, or else of its class
             title = kept.measure.description
             subject = getattr(measures, kept.measure.function_name(), None) or type(kept.measure)

@@ -451,6 +451,7 @@ def _content(
             comparison, outcomes = recalibrated.compare(rows, maps, settings, source.logits)
     groups = () if found.groups is None else found.groups.rows
     after = () if comparison is None else comparison.tests
+    scaled = () if grades is None else grades.rows[:1]
     present = {"recalibrated": comparison is not None, "segmented": segments is not None}
     settings.progress("verdict")
     results = [("whole", tests.rows[0]), ("groups", found.groups), ("segments", segments)]
@@ -478,7 +479,9 @@ def _content(
         segments=segments,
         scores=own or estimates.collect_scores(source, tests, profile),
         comparison=comparison,
-        methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **present)),
+        methods=tuple(
+            methods.methods_of([*tests, *groups, *after, *scaled], tests.correction, **present)
+        ),
         **stated,
     ), outcomes
 
@@ -487,9 +490,9 @@ LABELS = {"where": "Worst place", "helps": "What helps", "detectable": "Power"}
 LABELS |= {"within": "Tolerance", "whole": "All rows", "groups": "Groups", "segments": "Segments"}
 LABELS["also"] = "Also"
 NET_BENEFIT = (
-    "The net benefit of treating where the risk is at least a threshold, in true positives of each "
-    "case, beside treating all and none. Where the curve is below either of these, deciding by the "
-    "model does harm at that threshold."
+    "The net benefit of treating where the risk is at least a threshold, in true positives per "
+    "patient, beside treating all and none. Where the curve is below either of these, deciding by "
+    "the model does harm at that threshold."
 )
 
 

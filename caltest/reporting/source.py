@@ -512,8 +512,10 @@ def test_blocks(answer: Conclusion) -> Iterator[Block]:
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
     )
-    closing = []
+    closing, said = [], [text for kind, text in answer.verdict.sentences if kind == "note"]
     for note, names in owners.items():  # each once, with the rows that it belongs to
+        if note in said:
+            continue
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         whose = "" if len(names) == len(tested) else f"{'; '.join(names[:3])}{more}: "
         closing.append(("note", f"{whose}{note}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -212,7 +213,7 @@ def _name_columns(rows: Sequence[HTest]) -> Columns:
 def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> Columns:
     rows, adjusted = [table.rows[i] for i in shown], table.adjusted[shown].tolist()
     columns: Columns = {}
-    if long or len({row.n for row in rows}) > 1:
+    if long or len({row.n for row in rows}) > 1 or table.noun == "grades":
         columns["n"] = tuple(str(row.n) for row in rows)
     if long and len({row.n_resamples for row in rows} - {None}) > 1:
         columns["B"] = cells_of(row.n_resamples for row in rows)
@@ -373,8 +374,11 @@ def _table_notes(table: HTestTable) -> sheet.Pairs:
 
     def whose(own: Iterable[int]) -> str:
         first = Counter(columns[0][i] for i in own)
+        names = wording.called(", ".join(first), rows)
         if all(every[name] == count for name, count in first.items()):
-            return "" if first == every else f"{', '.join(first)}: "
+            if len(first) > 1:
+                names = re.sub("^(grade|group) ", r"\1s ", names)
+            return "" if first == every else f"{names}: "
         return f"{'; '.join(', '.join(cells[i] for cells in columns) for i in own)}: "
 
     return notes_of([f"{whose(own)}{note}" for note, own in owners.items()]) + notes_of(table.notes)

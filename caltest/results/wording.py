@@ -125,10 +125,10 @@ def answer_in_words(
     key, numbers = answer(pvalue, level, claim, few=few), f"p {short(pvalue)}"
     if level is not None:
         text = claim.rejected if pvalue <= level else claim.kept
-        words = f"{text} ({numbers}, level {number(level)})"
-        return f"{words}: too few rows to tell (n = {n})" if key == "too few rows" else words
+        few_rows = f"; too few rows to tell, n = {n:,}" if key == "too few rows" else ""
+        return f"{text} ({numbers}, level {number(level)}{few_rows})"
     if key == "too few rows":
-        return f"Too few rows to tell ({numbers}, n = {n})"
+        return f"Too few rows to tell ({numbers}, n = {n:,})"
     return f"{capital(key)} {claim.evidence} ({numbers})"
 
 
@@ -242,7 +242,7 @@ def place_in_words(place: Gap) -> str:
     pvalue = "" if place.pvalue is None else f", p {short(place.pvalue)}"
     sure = surely_in_words(place)
     word = ", " + f"{sure} too {place.side}".lstrip() if place.is_clear else ""
-    text = f"{predicted} predicted, {observed} observed (n = {place.n}, {gap}{pvalue})"
+    text = f"{predicted} predicted, {observed} observed (n = {place.n:,}, {gap}{pvalue})"
     return f"{place.name}{word}: {text}"
 
 
@@ -409,7 +409,7 @@ def name_of(row: HTest, rows: Sequence[HTest]) -> str:
 
 
 def called(name: str, rows: Sequence[HTest]) -> str:
-    """The name of a row in a sentence, in which a group that is a number is called a group."""
+    """The name of rows in a sentence, in which a group that is a number is called a group."""
     is_number = re.fullmatch(r"-?\d+(\.\d+)?", name.partition(", ")[0])
     if not is_number or len({row.group for row in rows}) == 1 < len(rows):
         return name

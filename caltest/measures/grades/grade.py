@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.polynomial.legendre import leggauss
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure, event_table, event_terms
+from caltest.measures.gap import LEVEL, Gap
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
@@ -33,6 +35,10 @@ RARE = 0.05  # a lower tail that is mentioned
 CERTAIN = (
     "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
     "observed, and the least positive number where it is impossible"
+)
+NO_DEFAULT = (
+    "no obligor defaults, which cannot say that the PD is too low: p is 1/2, though the posterior "
+    "gives less, since the prior prevails where so few defaults are expected"
 )
 MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
@@ -261,7 +267,9 @@ class Jeffreys(GradeMeasure):
     With d defaults of n obligors the posterior is :math:`Beta(d + 1/2, n - d + 1/2)`, and the
     p-value in closed form is its distribution function at PD, the posterior probability that the
     default rate is at most PD. It is never larger than the binomial p-value and near its mid-p
-    version.
+    version. Without a default it is at least 1/2, as that is: where hardly any default is expected,
+    the posterior is the prior, of which little is below PD. The same holds for the other tail where
+    all obligors default.
 
     References
     ----------
@@ -276,7 +284,13 @@ class Jeffreys(GradeMeasure):
     def tails(self, d: int, n: int, pd: float) -> Tails:
         upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
         lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
-        return upper, lower
+        return (max(upper, 0.5) if d == 0 else upper), (max(lower, 0.5) if d == n else lower)
+
+    def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
+        """Test d defaults of n obligors with the probability of default pd; no rows needed."""
+        decides = d == 0 < pd and scipy.special.betainc(0.5, n + 0.5, pd) < 0.5
+        own = (NO_DEFAULT,) if decides and self.alternative == "greater" else ()
+        return super().outcome_of_counts(d, n, pd, (*notes, *own))
 
 
 FEWEST_EXPECTED, FEWEST_OBSERVED = 10.0, 10
@@ -397,6 +411,10 @@ class Vasicek(GradeMeasure):
         if correlation == 0:
             return binomial_tails(d, n, pd)
         return factor_tails(d, n, pd, correlation)
+
+    def sized(self, gap: Gap) -> Gap:
+        d = round(gap.observed * gap.n)
+        return replace(gap, limits=partial(self.grade_interval, d, gap.n)).at(LEVEL)
 
     def settings(self, pd: float) -> Mapping[str, object]:
         given = {"asset class": self.correlation} if isinstance(self.correlation, str) else {}

@@ -77,6 +77,7 @@ def test_command_has_its_seed(caltest, predictions_csv):
         (("--recalibrate", "temprature"), "did you mean 'temperature'?"),
         (("--grades", "0.2,0.1"), "PDs between grades must rise inside (0, 1)"),
         (("--grades", "ratings"), "--grades must be one of"),
+        (("--grades", "ward,label"), "--grades must be one column, or PDs between grades; got"),
         (("--level", "2"), "level must lie strictly between 0 and 1"),
         (("--test", "skc"), "did you mean 'skce'?"),
     ],

@@ -67,6 +67,33 @@ def test_traffic_lights_follow_the_pvalues_before_adjustment():
     assert [record["PD"] for record in table.records()] == PD
 
 
+def test_grade_without_defaults_is_green():
+    """Where hardly any default is expected too, so that the prior of Jeffreys prevails."""
+    table = run(pd=[1e-4, 0.0003], defaults=[0, 0], n=[10, 900], portfolio=())
+    assert table.traffic_lights == ("green", "green")
+    np.testing.assert_allclose(table.pvalues, [0.5, stats.beta.cdf(0.0003, 0.5, 900.5)])
+    assert "1: no obligor defaults, which cannot say" in str(table)
+
+
+def test_correlated_defaults_have_answer_and_gap_of_their_own():
+    """The gap leaves out 0 where the test rejects, and nothing assumes independent defaults."""
+    for defaults in (25, 30, 35, 40, 50, 60, 80):
+        table = run(
+            pd=[0.01, 0.02],
+            defaults=[defaults, 45],
+            n=[1500, 2000],
+            test="vasicek",
+            correlation=0.05,
+            alternative="two-sided",
+            correction="bonferroni",
+        )
+        assert (table.omnibus, table.pvalue) == ((), table.adjusted.min())
+        assert table.worst(1)[0].is_clear == (table.pvalue <= 0.05)
+    size = table[0].size
+    ends = table[0].confidence_interval(0.95)
+    assert (size.low, size.high) == pytest.approx((ends.low - 0.01, ends.high - 0.01))
+
+
 def test_lights_may_be_moved_or_left_out():
     assert "yellow at most 0.3, orange at most 0.05, red at most 0.001" in str(
         run(lights=(0.3, 0.05, 0.001))
@@ -133,13 +160,17 @@ def test_normal_test_of_a_certain_grade_is_not_applicable():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pd": [0.1, 0.2, 1.5, 0.1, 0.1]}, "pd must lie in [0, 1]; got 1.5 at grade 2; pass"),
+        ({"pd": [0.1, 0.2, 1.5, 0.1, 0.1]}, "pd must lie in [0, 1]; got 1.5 at grade 3; pass"),
+        ({"pd": [0.1, np.nan, 0.1, 0.1, 0.1]}, "pd must not be missing; got nan at grade 2; drop"),
+        ({"defaults": [0, -1, 0, 0, 0], "grades": list("ABCDE")}, "at least 0; got -1 at grade B;"),
+        ({"grades": ["A", None, "C", "D", "E"]}, "grades must not be missing; got None at row 1"),
+        ({"data": {"pd": PD}}, "data must be a data frame; got type dict; pass a pandas, polars"),
         ({"pd": []}, "pd must be a column with one entry per grade; got shape (0,); pass one"),
         ({"n": [10, 20]}, "n must have one entry per grade; got 2 for 5 grades; take all columns"),
-        ({"n": [0, 9, 99, 99, 99]}, "n must be whole numbers of at least 1; got 0 at grade 0; "),
+        ({"n": [0, 9, 99, 99, 99]}, "n must be whole numbers of at least 1; got 0 at grade 1; "),
         ({"defaults": [1, 2.5, 3, 4, 5]}, "defaults must be whole numbers of at least 0; got 2.5"),
-        ({"defaults": N, "n": DEFAULTS}, "defaults must not exceed n; got 1000 of 1 at grade 0; "),
-        ({"grades": list("ABCDD")}, "grades must name each grade once; got 4 distinct of 5 for 5"),
+        ({"defaults": N, "n": DEFAULTS}, "defaults must not exceed n; got 1000 of 1 at grade 1; "),
+        ({"grades": list("ABCDD")}, "grades must name each grade once; got 4 distinct of 5; pass"),
         ({"test": "jeffrey"}, "test must be one of 'binomial', 'jeffreys', 'normal', 'vasicek'"),
         ({"test": []}, "test must name at least one"),
         ({"portfolio": ["chi2"]}, "portfolio must be one of 'hosmer-lemeshow', 'spiegelhalter'"),

@@ -135,6 +135,21 @@ def test_row_that_does_not_apply_is_left_out_of_a_table():
     assert "top-label[1] is left out of the table" in table.notes[0]
 
 
+def test_a_test_that_takes_no_clusters_is_refused_in_all_groups():
+    """Though each cluster of the last has one row: its answer would be taken for that of all.
+
+    Beside another test it is left out, with one note for groups that have one reason.
+    """
+    by, cluster = list("aaaabbbbcccc"), [1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8]
+    asked = {"by": by, "cluster": cluster, "n_resamples": 19, "rng": 1}
+    rows = np.full(12, 0.2), [0, 1] * 6
+    with pytest.raises(NotApplicable, match="has no test for rows that depend on each other"):
+        calibration_test(*rows, test="jeffreys", **asked)
+    with pytest.warns(DegenerateDataWarning, match="jeffreys under group 'a', lens strong; jeff"):
+        table = calibration_test(*rows, test=["jeffreys", "brier"], **asked)
+    assert sum("are left out of the table" in note for note in table.notes) == 1
+
+
 def test_a_family_and_a_member_of_it_give_one_row_each(predictions):
     """The class that is asked for by itself too has one row, and is adjusted for once."""
     table = run(predictions, test="ece", lens=["classwise", "classwise[1]"], n_resamples=19)

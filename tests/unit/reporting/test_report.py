@@ -214,7 +214,12 @@ def test_credit_page_has_grades_with_lights(make, risks):
     assert table == alone
     block = _section(page, "grades").blocks[0]
     assert block.lights == alone.traffic_lights
-    assert "green above" in page.to_markdown()
+    text = page.to_markdown()
+    assert "those of \u201cjeffreys\u201d. The test is one-sided" in text
+    assert "(chi^2 limit with 3 degrees of freedom); spiegelhalter, p" in text
+    assert "### Test jeffreys: number of defaults, Jeffreys posterior" in text
+    tenths = make(*risks, profile="credit", test="ece").to_markdown()
+    assert "no grades were given: these are tenths of the rows" in tenths
 
 
 def test_certificate_has_both_hypotheses(make, risks):
@@ -450,3 +455,13 @@ def test_accuracy_of_rows_that_are_repeated_has_the_interval_of_one_copy(make, t
     pages = make(three_classes), make(probs, labels, cluster=np.arange(400) // 4)
     once, again = ({one.name: one for one in page.content.estimates}["accuracy"] for page in pages)
     assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=0.005)
+
+
+def test_page_of_censored_times_names_the_event_and_says_its_note_once(make):
+    rng = np.random.default_rng(1)
+    risk, time = rng.uniform(0.1, 0.6, 120), rng.exponential(6, 120)
+    patients = ct.SurvivalPredictions(risk, time, rng.random(120) < 0.7, horizon=5)
+    text = make(patients, test="ks", meta={"event": "death"}).to_markdown()
+    assert "P(death by 5)" in text
+    assert "event by 5" not in text
+    assert text.count("count as") == 1

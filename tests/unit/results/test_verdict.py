@@ -370,7 +370,7 @@ def test_one_small_group_that_is_rejected_is_not_too_few_rows():
     table = ct.test_calibration(p, p > 0.5, by=[0, 1] * 20, level=0.05, n_resamples=19, rng=1)
     calm = replace(table, adjusted=[0.2, 0.9], together=0.3)
     words = "Calibration is not rejected (p = 0.3, level 0.05)"
-    few = f"{words}: too few rows to tell (n = 40) in any of 2 groups."
+    few = f"{words[:-1]}; too few rows to tell, n = 40) in any of 2 groups."
     assert wording.headline_of_table(calm, 0.3) == few
     one = replace(calm, adjusted=[0.03, 0.9])
     assert wording.headline_of_table(one, 0.3) == (
