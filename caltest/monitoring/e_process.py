@@ -135,6 +135,8 @@ class Monitor(Result):
         """
         reading = {"from_logits": from_logits, "renormalize": renormalize}
         given = waiting.read_batch(probs, labels, self.classes, **reading)
+        if not self.groups:
+            checks.check_unused("on a monitor that was begun without", groups=groups)
         named = given.groups if groups is None else groups
         codes = waiting.codes_of_groups(named, given.n, self.groups)
         known = labels is not None or isinstance(probs, Rows)
@@ -187,6 +189,8 @@ class Monitor(Result):
             If a row does not wait, or a label is no class; then the state is as before.
         """
         names = waiting.check_ids(ids, None)
+        if not names:
+            raise invalid("ids must name at least one row", shown(ids), "pass some")
         m = 0 if self.classes is None else len(self.classes)
         if not m:
             raise invalid("resolve needs rows that wait", "none", "pass them to update first")
@@ -375,6 +379,8 @@ class Monitor(Result):
             If an argument breaks its rule.
         """
         checks.check_choice(of, CONFIDENCE_SEQUENCES, "of")
+        if of != "mean":
+            checks.check_unused(f"on of={of!r}", which=which)
         asked = self.level if confidence is None else 1.0 - checks.check_confidence(confidence)
         if not self._streams or not self.n:
             raise NotApplicable("a confidence sequence needs rows", "pass some to update")

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes, check_unused, in_one_dimension, label_values
+from caltest.checks import (
+    as_array,
+    check_classes,
+    check_unused,
+    in_one_dimension,
+    is_missing,
+    label_values,
+)
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
@@ -122,8 +129,13 @@ def check_classes_named(classes: Sequence[object]) -> tuple[object, ...]:
     return tuple(check_classes(classes, label_values(classes, "classes").size).tolist())
 
 
-def as_names(values: object) -> list[Any]:
-    """Return names as a state has them, so that it knows them again: dates are text."""
+def as_names(values: object, what: str) -> list[Any]:
+    """Return names as a state has them, so that it knows them again: dates are text.
+
+    A string is one name, and no sequence of them.
+    """
+    if isinstance(values, str):
+        raise invalid(f"{what} must be a sequence of names", shown(values), "pass a list")
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.dtype.kind == "M":
         array = array.astype("datetime64[us]")
@@ -141,7 +153,7 @@ def days(name: object) -> tuple[object, ...]:
 
 def check_groups_named(groups: Sequence[object]) -> tuple[object, ...]:
     """Check names of groups."""
-    names = tuple(as_names(groups))
+    names = tuple(as_names(groups, "groups"))
     if not names or _has_one_twice(names, "groups"):
         raise invalid("groups must be different names", shown(list(names)), "name each once")
     return names
@@ -156,9 +168,7 @@ def _has_one_twice(names: Sequence[Any], name: str) -> bool:
 
 def check_ids(ids: Sequence[object], n: int | None) -> list[object]:
     """Check names of rows."""
-    if isinstance(ids, str):
-        raise InvalidInput("ids must be a sequence of names", shown(ids), "pass a list")
-    names = as_names(ids)
+    names = as_names(ids, "ids")
     if n is not None and len(names) != n:
         raise invalid("ids must be one for each row", str(len(names)), f"pass {n} of them")
     if _has_one_twice(names, "ids"):
@@ -168,11 +178,13 @@ def check_ids(ids: Sequence[object], n: int | None) -> list[object]:
 
 def check_batch_id(batch_id: object) -> str | None:
     """Check the name of a batch; dates are text as they are in ISO 8601."""
-    name = plain(batch_id)
-    if name is None:
+    if batch_id is None:
         return None
+    name = plain(batch_id)
     text = str(name).removesuffix(MIDNIGHT)
-    if not (type(name) in PLAIN and 0 < len(text) <= LONGEST and text.isprintable()):
+    if is_missing(batch_id) or not (
+        type(name) in PLAIN and 0 < len(text) <= LONGEST and text.isprintable()
+    ):
         rule = f"batch_id must be a name of 1 to {LONGEST} characters, an integer or a date"
         raise invalid(rule, shown(batch_id), "pass the day, or the name of the file")
     return text
@@ -235,7 +247,7 @@ def codes_of_groups(groups: object, n: int, watched: tuple[object, ...]) -> Code
         got = f"shape {values.shape}"
         raise invalid("groups must be one for each row", got, f"pass {n} of them")
     index = {name: code for code, group in enumerate(watched) for name in days(group)}
-    return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)
+    return np.array([index.get(name, -1) for name in as_names(values, "groups")], dtype=np.int64)
 
 
 # ---- The batches that a monitor has counted, by which one that comes again is known -------------

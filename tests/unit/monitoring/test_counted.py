@@ -70,7 +70,7 @@ def test_names_of_batches_are_text_numbers_and_days():
     ]:
         watch = ct.monitor().update([0.2], [0], batch_id=name)
         refused(watch, [0.7], [1], batch_id=same)
-    for name in ("", "a" * 201, "a\nb", 0.5, True, ["a"], "\udc80"):
+    for name in ("", "a" * 201, "a\nb", 0.5, True, ["a"], "\udc80", pd.NaT, float("nan")):
         refused(watch, [0.7], [1], batch_id=name, match="batch_id must be a name")
     refused(watch, [0.7], [1], again="yes", match="again")
 
