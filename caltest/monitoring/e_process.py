@@ -16,7 +16,7 @@ from caltest import checks
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
-from caltest.monitoring import evalues, sheets, waiting
+from caltest.monitoring import evalues, numbers, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
 from caltest.predictions import Predictions, Rows
 from caltest.results.base import Result, Summary, plain
@@ -448,16 +448,17 @@ class Monitor(Result):
         Returns
         -------
         list of (str, float, int, str)
-            The largest first; empty where that of none reaches 1 / level.
+            The largest first; empty where that of none reaches 1 / level. That both location and
+            spread are wrong must have 1 / level times the e-value of each alone.
         """
         if not self._streams:
             return []
-        stream, names = self._streams[WHOLE], self.classes or ()
+        stream, names, logs = self._streams[WHOLE], self.classes or (), self.log_parts
         since, reached = stream.state["low_row"].tolist(), -math.log(self.level)
         found = [
             (part, log, row, evalues.in_words(stream, part, names))
-            for (part, log), row in zip(self.log_parts.items(), since, strict=True)
-            if log >= reached
+            for (part, log), row in zip(logs.items(), since, strict=True)
+            if log >= reached + max([0.0, *(logs[one] for one in numbers.ALONE.get(part, ()))])
         ]
         return sorted(found, key=lambda one: -one[1])
 
