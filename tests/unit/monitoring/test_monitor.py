@@ -211,8 +211,9 @@ def test_one_row_is_not_rows():
     assert "No rows yet, 1 row waits." in str(ct.monitor().update([0.5], ids=["a"]))
     watch = one.update([0.0], [1]).update(*rows(100))
     assert str(watch).startswith("Alarm after 2 of 102 rows (e = infinite")
-    watch = ct.monitor().update([0.0], [1]).update(*rows(100))
-    assert watch.plot().get_title(loc="left") == "alarm after 1 row"
+    ax = ct.monitor().update([0.0], [1]).update(*rows(100)).plot()
+    assert ax.get_title(loc="left") == "alarm after 1 row, e infinite after 1"
+    assert np.isnan(ax.lines[-3].get_ydata()[1:]).all()
 
 
 @pytest.mark.parametrize(
