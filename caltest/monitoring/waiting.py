@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
@@ -277,7 +278,7 @@ class CountedBatches:
             is_grown = is_last and rows != "" and digest_of_first(n) == rows
             is_same = is_grown or digest == rows != ""
             span = f"counted as rows {before + 1:,} to {before + n:,}"
-            if name is not None and name == known:
+            if name is not None and (name == known or _read(name) == _read(known) is not None):
                 others = "" if is_same or not (digest and rows) else ", which were others"
                 got = f"batch {name!r}, {span}{others}"
             elif is_same and None in {name, known}:
@@ -338,13 +339,21 @@ def digest_of(rows: Rows, groups: Codes, names: list[object] | None, *, known: b
     return sha256(hashes.tobytes() + counts.tobytes()).hexdigest()[:32]
 
 
+def _read(name: str | None) -> dt.datetime | None:
+    """Read a name as a day or a moment of ISO 8601; equal are those of one moment."""
+    with suppress(ValueError):
+        return dt.datetime.fromisoformat(name or "")
+    return None
+
+
 def _moment(name: str | None) -> dt.datetime | None:
-    """Read a name as a day or a moment of ISO 8601, in UTC where it has a zone."""
-    try:
-        moment = dt.datetime.fromisoformat(name or "")
-        return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return None
+    """Return the moment of a name, in UTC where it has a zone."""
+    moment = _read(name)
+    if moment is None or moment.tzinfo is None:
+        return moment
+    with suppress(OverflowError):
+        return moment.astimezone(dt.UTC).replace(tzinfo=None)
+    return None
 
 
 def _warn(text: str) -> None:
@@ -395,7 +404,7 @@ def rounding_in_words(probs: Floats) -> str | None:
         f"{50 * step / wrong:.2g} % of the mean chance that the predicted class is wrong"
     )
     if often > 0:
-        text += f", and about one outcome in {1 / often:,.0f} has a probability that became 0"
+        text += f", and up to one outcome in {1 / often:,.0f} has a probability that became 0"
     return f"{text}; that alone is miscalibration, which many rows show; pass all digits"
 
 
