@@ -16,7 +16,7 @@ from caltest import checks
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
-from caltest.monitoring import evalues, sheets, waiting
+from caltest.monitoring import evalues, numbers, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
 from caltest.predictions import Predictions, Rows
 from caltest.results.base import Result, Summary, plain
@@ -135,6 +135,8 @@ class Monitor(Result):
         """
         reading = {"from_logits": from_logits, "renormalize": renormalize}
         given = waiting.read_batch(probs, labels, self.classes, **reading)
+        if not self.groups:
+            checks.check_unused("on a monitor that was begun without", groups=groups)
         named = given.groups if groups is None else groups
         codes = waiting.codes_of_groups(named, given.n, self.groups)
         known = labels is not None or isinstance(probs, Rows)
@@ -187,6 +189,8 @@ class Monitor(Result):
             If a row does not wait, or a label is no class; then the state is as before.
         """
         names = waiting.check_ids(ids, None)
+        if not names:
+            raise invalid("ids must name at least one row", shown(ids), "pass some")
         m = 0 if self.classes is None else len(self.classes)
         if not m:
             raise invalid("resolve needs rows that wait", "none", "pass them to update first")
@@ -375,6 +379,8 @@ class Monitor(Result):
             If an argument breaks its rule.
         """
         checks.check_choice(of, CONFIDENCE_SEQUENCES, "of")
+        if of != "mean":
+            checks.check_unused(f"on of={of!r}", which=which)
         asked = self.level if confidence is None else 1.0 - checks.check_confidence(confidence)
         if not self._streams or not self.n:
             raise NotApplicable("a confidence sequence needs rows", "pass some to update")
@@ -442,16 +448,17 @@ class Monitor(Result):
         Returns
         -------
         list of (str, float, int, str)
-            The largest first; empty where that of none reaches 1 / level.
+            The largest first; empty where that of none reaches 1 / level. That both location and
+            spread are wrong must have 1 / level times the e-value of each alone.
         """
         if not self._streams:
             return []
-        stream, names = self._streams[WHOLE], self.classes or ()
+        stream, names, logs = self._streams[WHOLE], self.classes or (), self.log_parts
         since, reached = stream.state["low_row"].tolist(), -math.log(self.level)
         found = [
             (part, log, row, evalues.in_words(stream, part, names))
-            for (part, log), row in zip(self.log_parts.items(), since, strict=True)
-            if log >= reached
+            for (part, log), row in zip(logs.items(), since, strict=True)
+            if log >= reached + max([0.0, *(logs[one] for one in numbers.ALONE.get(part, ()))])
         ]
         return sorted(found, key=lambda one: -one[1])
 

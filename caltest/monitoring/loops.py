@@ -158,10 +158,10 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
                 wins[G - 3] = KEPT + (1.0 - KEPT) * won
             wins[G - 2] = KEPT + (1.0 - KEPT) * isotonic(p, label, cells, shift)
             if m == 2:
-                gain, reach = binary_witness(p[1], label, kernel, witness, reach)
+                gain, reach = binary_witness(p[1], label, kernel, witness, reach, memory)
             else:
-                gain = class_witness(p, label, features, phases, sums, levels, phi, f)
-            wins[G - 1] = bet_gain(gain, levels)
+                gain = class_witness(p, label, features, phases, sums, levels, phi, f, memory)
+            wins[G - 1] = bet_gain(gain, levels, memory)
         extreme = _multiply(wins, product, restarted, log_one)
         total = _average(base, product, weights, restarted, log_one, levels[OFFSET])
         _look(total, log_thresholds, levels, crossed, counts[ROWS])
@@ -513,7 +513,7 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
 
 @njit(fastmath={"nnan", "nsz"})
 def binary_witness(
-    chance: float, label: int, kernel: Floats, witness: Floats, reach: float
+    chance: float, label: int, kernel: Floats, witness: Floats, reach: float, memory: float
 ) -> tuple[float, float]:
     """Return the gain of betting on the residuals of similar predictions, within [-1, 1].
 
@@ -524,7 +524,7 @@ def binary_witness(
     gain = witness[c] * residual / reach if reach > 0.0 else 0.0
     most = 0.0
     for j in range(witness.size):
-        learned = witness[j] + kernel[c, j] * residual
+        learned = memory * witness[j] + kernel[c, j] * residual
         witness[j] = learned
         most = max(most, abs(learned))
     return gain, most
@@ -540,6 +540,7 @@ def class_witness(
     levels: Floats,
     phi: Floats,
     f: Floats,
+    memory: float,
 ) -> float:
     """Return the same for several classes, with a kernel of random features."""
     m, D = p.size, phases.size
@@ -556,21 +557,21 @@ def class_witness(
     for k in range(m):
         mean += p[k] * f[k]
         least, most = min(least, f[k]), max(most, f[k])
-    levels[REACH] = max(levels[REACH], most - least)
+    levels[REACH] = max(memory * levels[REACH], most - least)
     gain = (f[label] - mean) / levels[REACH] if levels[REACH] > 0.0 else 0.0
     for j in range(D):
         for k in range(m):
-            sums[j, k] -= phi[j] * p[k]
+            sums[j, k] = memory * sums[j, k] - phi[j] * p[k]
         sums[j, label] += phi[j]
     return gain
 
 
 @njit()
-def bet_gain(gain: float, levels: Floats) -> float:
+def bet_gain(gain: float, levels: Floats, memory: float) -> float:
     """Win with the share of the wealth that is bet, then move it by an online Newton step."""
     won: float = 1.0 + levels[BET] * gain
     slope = gain / won
-    levels[CURVATURE] += slope * slope
+    levels[CURVATURE] += slope * slope - (1.0 - memory) * (levels[CURVATURE] - 1.0)
     levels[BET] = min(max(levels[BET] + STEP * slope / levels[CURVATURE], 0.0), MOST_BET)
     return won
 

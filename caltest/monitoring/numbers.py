@@ -35,6 +35,7 @@ GRIDS = {
     "location-and-spread": _grid([-1.0, -0.5, -0.2, 0.2, 0.5, 1.0], [0.6, 0.8, 1.25, 1.7]),
     "slope": _grid([0.0], [1.0], [-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8]),
 }
+ALONE = {"location-and-spread": ("location", "spread")}  # has bets on both, and on none alone
 GRID = np.hstack(list(GRIDS.values()))
 PARTS = (*GRIDS, "shape")
 SIZES = [*(grid.shape[1] for grid in GRIDS.values()), 2]

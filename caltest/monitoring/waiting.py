@@ -9,13 +9,21 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes, check_unused, in_one_dimension, label_values
+from caltest.checks import (
+    as_array,
+    check_classes,
+    check_unused,
+    in_one_dimension,
+    is_missing,
+    label_values,
+)
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
@@ -122,8 +130,13 @@ def check_classes_named(classes: Sequence[object]) -> tuple[object, ...]:
     return tuple(check_classes(classes, label_values(classes, "classes").size).tolist())
 
 
-def as_names(values: object) -> list[Any]:
-    """Return names as a state has them, so that it knows them again: dates are text."""
+def as_names(values: object, what: str) -> list[Any]:
+    """Return names as a state has them, so that it knows them again: dates are text.
+
+    A string is one name, and no sequence of them.
+    """
+    if isinstance(values, str):
+        raise invalid(f"{what} must be a sequence of names", shown(values), "pass a list")
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.dtype.kind == "M":
         array = array.astype("datetime64[us]")
@@ -141,7 +154,7 @@ def days(name: object) -> tuple[object, ...]:
 
 def check_groups_named(groups: Sequence[object]) -> tuple[object, ...]:
     """Check names of groups."""
-    names = tuple(as_names(groups))
+    names = tuple(as_names(groups, "groups"))
     if not names or _has_one_twice(names, "groups"):
         raise invalid("groups must be different names", shown(list(names)), "name each once")
     return names
@@ -156,9 +169,7 @@ def _has_one_twice(names: Sequence[Any], name: str) -> bool:
 
 def check_ids(ids: Sequence[object], n: int | None) -> list[object]:
     """Check names of rows."""
-    if isinstance(ids, str):
-        raise InvalidInput("ids must be a sequence of names", shown(ids), "pass a list")
-    names = as_names(ids)
+    names = as_names(ids, "ids")
     if n is not None and len(names) != n:
         raise invalid("ids must be one for each row", str(len(names)), f"pass {n} of them")
     if _has_one_twice(names, "ids"):
@@ -168,11 +179,13 @@ def check_ids(ids: Sequence[object], n: int | None) -> list[object]:
 
 def check_batch_id(batch_id: object) -> str | None:
     """Check the name of a batch; dates are text as they are in ISO 8601."""
-    name = plain(batch_id)
-    if name is None:
+    if batch_id is None:
         return None
+    name = plain(batch_id)
     text = str(name).removesuffix(MIDNIGHT)
-    if not (type(name) in PLAIN and 0 < len(text) <= LONGEST and text.isprintable()):
+    if is_missing(batch_id) or not (
+        type(name) in PLAIN and 0 < len(text) <= LONGEST and text.isprintable()
+    ):
         rule = f"batch_id must be a name of 1 to {LONGEST} characters, an integer or a date"
         raise invalid(rule, shown(batch_id), "pass the day, or the name of the file")
     return text
@@ -235,7 +248,7 @@ def codes_of_groups(groups: object, n: int, watched: tuple[object, ...]) -> Code
         got = f"shape {values.shape}"
         raise invalid("groups must be one for each row", got, f"pass {n} of them")
     index = {name: code for code, group in enumerate(watched) for name in days(group)}
-    return np.array([index.get(name, -1) for name in as_names(values)], dtype=np.int64)
+    return np.array([index.get(name, -1) for name in as_names(values, "groups")], dtype=np.int64)
 
 
 # ---- The batches that a monitor has counted, by which one that comes again is known -------------
@@ -265,7 +278,7 @@ class CountedBatches:
             is_grown = is_last and rows != "" and digest_of_first(n) == rows
             is_same = is_grown or digest == rows != ""
             span = f"counted as rows {before + 1:,} to {before + n:,}"
-            if name is not None and name == known:
+            if name is not None and (name == known or _read(name) == _read(known) is not None):
                 others = "" if is_same or not (digest and rows) else ", which were others"
                 got = f"batch {name!r}, {span}{others}"
             elif is_same and None in {name, known}:
@@ -326,13 +339,21 @@ def digest_of(rows: Rows, groups: Codes, names: list[object] | None, *, known: b
     return sha256(hashes.tobytes() + counts.tobytes()).hexdigest()[:32]
 
 
+def _read(name: str | None) -> dt.datetime | None:
+    """Read a name as a day or a moment of ISO 8601; equal are those of one moment."""
+    with suppress(ValueError):
+        return dt.datetime.fromisoformat(name or "")
+    return None
+
+
 def _moment(name: str | None) -> dt.datetime | None:
-    """Read a name as a day or a moment of ISO 8601, in UTC where it has a zone."""
-    try:
-        moment = dt.datetime.fromisoformat(name or "")
-        return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return None
+    """Return the moment of a name, in UTC where it has a zone."""
+    moment = _read(name)
+    if moment is None or moment.tzinfo is None:
+        return moment
+    with suppress(OverflowError):
+        return moment.astimezone(dt.UTC).replace(tzinfo=None)
+    return None
 
 
 def _warn(text: str) -> None:
@@ -383,7 +404,7 @@ def rounding_in_words(probs: Floats) -> str | None:
         f"{50 * step / wrong:.2g} % of the mean chance that the predicted class is wrong"
     )
     if often > 0:
-        text += f", and about one outcome in {1 / often:,.0f} has a probability that became 0"
+        text += f", and up to one outcome in {1 / often:,.0f} has a probability that became 0"
     return f"{text}; that alone is miscalibration, which many rows show; pass all digits"
 
 

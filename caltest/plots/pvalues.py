@@ -409,7 +409,9 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     ax = base.axes(ax, WIDE)
     rows = np.concatenate([[0.0], path.pop("row")])
     logs = {name: np.concatenate([[0.0], values]) / TEN for name, values in path.items()}
-    whole = logs.pop("all")
+    whole, impossible = logs.pop("all"), watch.impossible_row
+    if impossible is not None:  # infinite from there on
+        whole = np.where(rows > impossible, np.nan, whole)
     if parts:
         for place, (name, values) in enumerate(logs.items()):
             style = base.STYLES[(place + 1) % len(base.STYLES)]
@@ -420,7 +422,7 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     ax.axhline(threshold, color=base.VERMILION, linewidth=base.THIN)
     if watch.alarm_after is not None:
         ax.axvline(watch.alarm_after, color=base.VERMILION, linewidth=base.THIN, linestyle=":")
-    low, high = min(float(whole.min()), -1.0), max(float(whole.max()), threshold) + 0.5
+    low, high = min(float(np.nanmin(whole)), -1.0), max(float(np.nanmax(whole)), threshold) + 0.5
     if parts:
         high = max(high, max(float(values.max()) for values in logs.values()) + 0.5)
     ax.set_ylim(low - 0.5, high)
@@ -429,6 +431,8 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     crossed = watch.alarm_after
     said = "no alarm in" if crossed is None else "alarm after"
     title = f"{said} {render.rows_in_words(watch.n if crossed is None else crossed)}"
+    if impossible is not None:
+        title += f", e infinite after {impossible + 1:,}"
     look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": None, "va": "center"}
     base.note(ax, f"1 / {watch.level:g}", (1.0, threshold), (3, 0), color=base.VERMILION, **look)
     base.legend(ax, loc="best")

@@ -112,10 +112,11 @@ def test_isotonic_bet_follows_isotonic_regression(m):
     np.testing.assert_allclose(stream.log_parts[3], log_wealth, rtol=1e-7)
 
 
-def test_kernel_bet_of_two_classes_is_on_the_witness():
-    """The witness is the sum of the kernel times the residuals of the rows before."""
+@pytest.mark.parametrize("memory", [1.0, 0.95])
+def test_kernel_bet_of_two_classes_is_on_the_witness(memory):
+    """The witness is the sum of the kernel times the residuals of the rows before, which fade."""
     probs, labels = rows(150, 2, seed=4, exponent=2.0)
-    stream = stream_of(2)
+    stream = stream_of(2, memory=memory)
     stream.advance(probs, labels)
     centres = (np.arange(WITNESS_CELLS) + 0.5) / WITNESS_CELLS
     cell = np.minimum((probs[:, 1] * WITNESS_CELLS).astype(int), WITNESS_CELLS - 1)
@@ -123,13 +124,23 @@ def test_kernel_bet_of_two_classes_is_on_the_witness():
     bet, curvature, log_wealth = 0.0, 1.0, 0.0
     for t in range(len(labels)):
         near = np.exp(-np.abs(centres[:, None] - centres[cell[:t]]) / BANDWIDTH)
-        witness = near @ residual[:t]
+        witness = near @ (memory ** np.arange(t)[::-1] * residual[:t])
         gain = witness[cell[t]] * residual[t] / np.abs(witness).max() if t else 0.0
         log_wealth += np.log1p(bet * gain)
         slope = gain / (1 + bet * gain)
-        curvature += slope**2
+        curvature = 1.0 + memory * (curvature - 1.0) + slope**2
         bet = np.clip(bet + loops.STEP * slope / curvature, 0.0, loops.MOST_BET)
     np.testing.assert_allclose(stream.log_parts[4], log_wealth, rtol=1e-7)
+
+
+def test_kernel_bet_of_several_classes_forgets():
+    """Where a prediction has become right, nothing is left of how wrong it was."""
+    stream, row = stream_of(3, memory=0.98), np.full((1, 3), 1 / 3)
+    stream.advance(np.repeat(row, 300, axis=0), np.zeros(300, dtype=np.int64))
+    reach = stream.state["levels"][loops.REACH]
+    stream.advance(np.repeat(row, 900, axis=0), np.tile([0, 1, 2], 300))
+    assert np.abs(stream.state["sums"]).max() < 1.0
+    assert stream.state["levels"][loops.REACH] < 0.1 * reach
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -170,8 +181,8 @@ def test_extreme_rows_keep_finite_numbers():
         (2, False, [-1.4271127791, -0.61259793761, -1.6460581895, -3.3238736548, 0.32251822676]),
         (3, False, [-0.37747815645, -0.30288233731, -0.86574182013, -2.1296656618, 0.33664453056]),
         (12, False, [-0.98687846917, -0.62078579046, -6.0123681360, -2.1803322366, -0.64709619692]),
-        (2, True, [5.5106403111, 5.451831043847, 5.572951018197, 4.771389645163, 5.687481670448]),
-        (3, True, [5.421739099106, 5.957351143214, 6.513091407743, 4.932500874031, 6.51008707567]),
+        (2, True, [5.5106403111, 5.451831043847, 5.572951018197, 4.771389645163, 5.712303183805]),
+        (3, True, [5.421739099106, 5.957351143214, 6.513091407743, 4.932500874031, 6.518463922919]),
     ],
 )
 def test_evalues_stay_what_they_were(m, restart, expected):

@@ -62,15 +62,17 @@ def test_rows_that_come_again_by_chance_are_taken():
 
 
 def test_names_of_batches_are_text_numbers_and_days():
-    """A day is one whatever holds it, and a later call knows it."""
+    """A day or a moment is one whatever holds it, and a later call knows it."""
     for name, same in [
         ("2026-01-05", dt.date(2026, 1, 5)),
         (pd.Timestamp("2026-01-05"), np.datetime64("2026-01-05")),
         (7, "7"),
+        (dt.datetime(2026, 1, 5, 2), "2026-01-05T02:00"),  # noqa: DTZ001
+        ("2026-01-05T00:00:00+02:00", pd.Timestamp("2026-01-04 22:00", tz="UTC")),
     ]:
         watch = ct.monitor().update([0.2], [0], batch_id=name)
         refused(watch, [0.7], [1], batch_id=same)
-    for name in ("", "a" * 201, "a\nb", 0.5, True, ["a"], "\udc80"):
+    for name in ("", "a" * 201, "a\nb", 0.5, True, ["a"], "\udc80", pd.NaT, float("nan")):
         refused(watch, [0.7], [1], batch_id=name, match="batch_id must be a name")
     refused(watch, [0.7], [1], again="yes", match="again")
 

@@ -211,8 +211,9 @@ def test_one_row_is_not_rows():
     assert "No rows yet, 1 row waits." in str(ct.monitor().update([0.5], ids=["a"]))
     watch = one.update([0.0], [1]).update(*rows(100))
     assert str(watch).startswith("Alarm after 2 of 102 rows (e = infinite")
-    watch = ct.monitor().update([0.0], [1]).update(*rows(100))
-    assert watch.plot().get_title(loc="left") == "alarm after 1 row"
+    ax = ct.monitor().update([0.0], [1]).update(*rows(100)).plot()
+    assert ax.get_title(loc="left") == "alarm after 1 row, e infinite after 1"
+    assert np.isnan(ax.lines[-3].get_ydata()[1:]).all()
 
 
 @pytest.mark.parametrize(
@@ -462,8 +463,13 @@ def test_names_and_options_are_checked():
         ct.monitor(groups=["a"]).update([0.2], [0])
     with pytest.raises(InvalidInput, match="no weights"):
         ct.monitor().update(ct.Predictions([0.2, 0.3], [0, 1], sample_weight=[1.0, 2.0]))
-    with pytest.raises(InvalidInput, match="which"):
-        ct.monitor().update(*rows(10)).confidence_sequence("mean", which=7)
+    for of, which in (("mean", 7), ("temperature", 1)):
+        with pytest.raises(InvalidInput, match="which"):
+            ct.monitor().update(*rows(10)).confidence_sequence(of, which=which)
+    with pytest.raises(InvalidInput, match="groups has no effect"):
+        watch.update([0.2, 0.3], [0, 1], groups=["a", "b"])
+    with pytest.raises(InvalidInput, match="ids must name at least one row"):
+        watch.resolve([], [])
 
 
 def test_state_stays_small():
@@ -543,8 +549,9 @@ def test_names_are_known_again_after_json(names):
 
 
 def test_groups_ids_and_classes_are_names():
-    with pytest.raises(InvalidInput, match="groups must be names"):
-        ct.monitor(groups={})
+    for groups in ({}, "region"):
+        with pytest.raises(InvalidInput, match=r"groups must be .*names"):
+            ct.monitor(groups=groups)
     with pytest.raises(InvalidInput, match="ids must be names"):
         ct.monitor().update([0.5], None, ids=[{"a": 1}])
     for classes in ([[0], [1, 2]], 5):

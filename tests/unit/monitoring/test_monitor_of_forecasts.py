@@ -93,13 +93,16 @@ def test_rows_one_by_one_have_uniform_numbers_where_the_law_has_steps():
     ("changed", "part", "words"),
     [
         ({"factor": 1.4}, "spread", "too sure: outcomes scatter 1.4 times as widely"),
-        ({"shift": 0.5}, "location", "too low by 0.5 of their standard deviations"),
+        ({"shift": 0.5}, "location", "too low by 0.49 of their standard deviations"),
+        ({"factor": 1.7, "shift": 1.0}, "location-and-spread", "deviations; too sure"),
     ],
 )
 def test_alarm_says_what_is_wrong(changed, part, words):
     watch = ct.monitor().update(forecasts(600, **changed))
     assert watch.alarm()
-    assert watch.findings()[0][0] == part
+    told = [name for name, *_ in watch.findings()]
+    assert told[0] == part
+    assert ("location-and-spread" in told) == (part == "location-and-spread")
     assert words in " ".join(str(watch).split())
     assert watch.size().kind == "interval"
     low, high = watch.confidence_sequence()
