@@ -293,7 +293,7 @@ def _notes(power: Power) -> Iterator[tuple[str, str]]:
     for note in power.setting.notes:
         yield "note", note
     for row in power.rows:
-        of = f"of {row.n_datasets} data sets of n = {row.n}"
+        of = f"of {row.n_datasets} data sets of n = {row.n:,}"
         if row.not_applicable:
             what = f"{row.test} is not defined for {row.not_applicable}"
             yield "note", f"{what} {of}, not rejected: {row.reason}"

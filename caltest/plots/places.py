@@ -196,7 +196,7 @@ def _draw_gaps(rows: Sequence[Row], level: float | None, ax: Axes | None, interv
     shown = []
     for name, one, pvalue in rows:
         gap, low, high = (100 * value for value in (one.gap, one.low, one.high))
-        text = f"n = {one.n}, p {render.equals(render.pvalue(pvalue))}"
+        text = f"n = {one.n:,}, p {render.equals(render.pvalue(pvalue))}"
         color = base.VERMILION if one.gap > 0 else base.BLUE
         is_filled = level is None or pvalue <= level
         shown.append(base.Difference(name, gap, low, high, text, is_filled, color))

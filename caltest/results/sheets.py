@@ -158,7 +158,7 @@ def data_line(test: HTest) -> str:
 
 def sizes_in_words(n: int, m: int) -> str:
     """The numbers of rows and of classes, where there are some."""
-    return f"n = {n}, m = {m}" if m else f"n = {n}"
+    return f"n = {n:,}, m = {m}" if m else f"n = {n:,}"
 
 
 def _null(test: HTest) -> str:
@@ -214,7 +214,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     rows, adjusted = [table.rows[i] for i in shown], table.adjusted[shown].tolist()
     columns: Columns = {}
     if long or len({row.n for row in rows}) > 1 or table.noun == "grades":
-        columns["n"] = tuple(str(row.n) for row in rows)
+        columns["n"] = tuple(f"{row.n:,}" for row in rows)
     if long and len({row.n_resamples for row in rows} - {None}) > 1:
         columns["B"] = cells_of(row.n_resamples for row in rows)
     if sizes := sizes_of(rows):
@@ -319,7 +319,7 @@ def _null_text(rows: Sequence[HTest]) -> str:
 def _table_data(table: HTestTable, rows: Sequence[HTest], *, shown: Columns) -> str:
     """The parts of the data line that all rows share and no column shows."""
     first, is_grouped = rows[0], table.noun in GROUPS
-    sizes = [] if "n" in shown and not is_grouped else [f"n = {table.n}"]
+    sizes = [] if "n" in shown and not is_grouped else [f"n = {table.n:,}"]
     sizes += [f"m = {first.m}"] if first.m and len({row.m for row in rows}) == 1 else []
     size = ", ".join(sizes)
     if "data" not in shown:

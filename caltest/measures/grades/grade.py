@@ -37,8 +37,9 @@ CERTAIN = (
     "observed, and the least positive number where it is impossible"
 )
 NO_DEFAULT = (
-    "no obligor defaults, which cannot say that the PD is too low: p is 1/2, though the posterior "
-    "gives less, since the prior prevails where so few defaults are expected"
+    "no obligor defaults, which cannot say that the PD is too low: p is 1/2 in place of the "
+    "posterior probability, {posterior:.3g}, in which the prior prevails where so few defaults are "
+    "expected"
 )
 MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
@@ -288,8 +289,9 @@ class Jeffreys(GradeMeasure):
 
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
         """Test d defaults of n obligors with the probability of default pd; no rows needed."""
-        decides = d == 0 < pd and scipy.special.betainc(0.5, n + 0.5, pd) < 0.5
-        own = (NO_DEFAULT,) if decides and self.alternative == "greater" else ()
+        posterior = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
+        decides = d == 0 < pd and posterior < 0.5 and self.alternative == "greater"
+        own = (NO_DEFAULT.format(posterior=posterior),) if decides else ()
         return super().outcome_of_counts(d, n, pd, (*notes, *own))
 
 
