@@ -150,6 +150,13 @@ def test_a_test_that_takes_no_clusters_is_refused_in_all_groups():
     assert sum("are left out of the table" in note for note in table.notes) == 1
 
 
+def test_groups_with_a_common_factor_are_not_combined_as_independent_ones():
+    rows = np.full(40, 0.2), [0, 1] * 20
+    table = calibration_test(*rows, by=[0, 1] * 20, test=["vasicek", "jeffreys"], rng=1)
+    assert [test.test for test in table.omnibus] == ["jeffreys"]
+    assert "groups share the factor of the model: they are not tested together" in table.notes
+
+
 def test_a_family_and_a_member_of_it_give_one_row_each(predictions):
     """The class that is asked for by itself too has one row, and is adjusted for once."""
     table = run(predictions, test="ece", lens=["classwise", "classwise[1]"], n_resamples=19)
