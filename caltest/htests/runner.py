@@ -41,7 +41,10 @@ SIGNED = (
     "clusters have rows in several groups: adjusted p-values hold whatever their dependence, and "
     "the test of all groups flips signs of residuals by cluster for all groups together"
 )
-FACTOR = "groups share the factor of the model: they are not tested together"
+FACTOR = (
+    "the test of all groups takes their factors as independent: those of several years may be, "
+    "grades of the same year share one"
+)
 Row = tuple[Plan, HTest]
 
 
@@ -266,14 +269,14 @@ def _table(
     together: list[HTest] = []
     members: dict[tuple[int, str], list[Row]] = {}
     for plan, row in zip(plans, resampled, strict=True) if not spread else ():
-        if plan.group is not None and plan.tolerance is None and not plan.measure.joins_groups:
+        if plan.group is not None and plan.tolerance is None:
             members.setdefault((plan.number, str(plan.lens)), []).append((plan, row))
     for some in members.values():
         if len(some) > 1:
             some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
             together.append(combine.omnibus([row for _, row in some], **draws))
     adjusted, name = combine.adjusted_rows(rows, correction)
-    joined = FACTOR if source.keys and any(plan.measure.joins_groups for plan in plans) else ""
+    own = FACTOR if together and any(plan.measure.has_factor for plan in plans) else ""
     draws["n_resamples"] = min(asked.most_resamples, MOST)
     is_tested = bool(source.keys) and asked.tolerance is None
     names, keys = source.keys or ((), {})
@@ -283,7 +286,7 @@ def _table(
         adjusted,
         library=asked.given.library,
         level=asked.level,
-        notes=tuple(filter(None, (*source.left_out, *left_out, note, apart, joined))),
+        notes=tuple(filter(None, (*source.left_out, *left_out, note, apart, own))),
         omnibus=tuple(together),
         together=combine.pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
