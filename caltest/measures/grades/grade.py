@@ -397,6 +397,7 @@ class Vasicek(GradeMeasure):
     key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
 
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "asymptotic")
+    has_factor: ClassVar[bool] = True
 
     distribution_text: ClassVar[str] = "correlated defaults"
 

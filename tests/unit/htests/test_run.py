@@ -150,6 +150,14 @@ def test_a_test_that_takes_no_clusters_is_refused_in_all_groups():
     assert sum("are left out of the table" in note for note in table.notes) == 1
 
 
+def test_groups_of_correlated_defaults_say_that_their_factors_are_taken_as_independent():
+    """As those of years may be; the grades of one year share a factor."""
+    rows = np.full(40, 0.2), [0, 1] * 20
+    by = [0, 1] * 20
+    notes = [calibration_test(*rows, by=by, test=key).notes for key in ("vasicek", "jeffreys")]
+    assert ["takes their factors as independent" in str(some) for some in notes] == [True, False]
+
+
 def test_a_family_and_a_member_of_it_give_one_row_each(predictions):
     """The class that is asked for by itself too has one row, and is adjusted for once."""
     table = run(predictions, test="ece", lens=["classwise", "classwise[1]"], n_resamples=19)
