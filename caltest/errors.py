@@ -121,12 +121,16 @@ def rows_named(place: Callable[[int], str] | None) -> Iterator[None]:
 def shown(value: object) -> str:
     """Show a value in a message: its repr in one line, without addresses, cut at 60 characters.
 
+    Numbers and texts of NumPy are shown as those of Python.
+
     Examples
     --------
-    >>> shown({"a": 1})
-    "{'a': 1}"
+    >>> import numpy as np
+    >>> shown({"a": np.float64(0.5)})
+    "{'a': 0.5}"
     """
     text = re.sub(r" at 0x[0-9A-Fa-f]+(?=>)", "", " ".join(repr(value).split()))
+    text = re.sub(r"\bnp\.(?:float|int|uint|str)\d*_?\(([^()]*)\)", r"\1", text)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
