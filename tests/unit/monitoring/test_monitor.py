@@ -272,6 +272,7 @@ def test_an_impossible_outcome_is_named():
     [
         ([[0.2, 0.3, 0.5]], [0], "classes must be those of the rows before"),
         ([0.2, np.nan], [0, 1], "must not be missing|must be numbers|NaN|finite"),
+        ([0.2, 0.3], [0, np.nan], "at row 1; if it is not known yet, pass all rows with ids="),
         ([0.2, 1.2], [0, 1], r"\[0, 1\]"),
         ([0.2], [2], "labels"),
         ([0.2, 0.3], [1], "labels"),
