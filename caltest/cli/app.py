@@ -99,7 +99,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(engine|on_error|null|lens|file_format|n_resamples)='([\w.\[\]-]+)'": _flagged,
     r"\btime= and lag=": "--time and --lag",
     r"\b(tolerance)=([\d.]+)": _flagged,
-    r"\b(batch_id|classes|truth|design|probs|mean|scale|members|quantiles|cluster|segments|grades|"
+    r"\b(batch_id|ids|classes|truth|design|probs|mean|scale|members|quantiles|cluster|segments|grades|"
     rf"recalibrate|tolerance|{TRUTHS})=(?=[,; ]|$)": _flagged,
     r"; pass one of mean and scale, distribution, .*": "; pass one of these",
     r"^time and lag must (.*); got (\w+)": r"--time and --lag must \1; got --\2",

@@ -42,8 +42,11 @@ class WatchedFile(RowsFile):
 
     def rows(self, by: str | None, known: Sequence[object] | None) -> MonitorInput:
         """Return what `Monitor.update` takes; the rows have labels where there are some."""
+        from caltest.monitoring import waiting
+
         if self.label is not None or self.ids is None:
-            found = self.predictions(by=by, known=known)
+            with waiting.outcomes_that_wait():
+                found = self.predictions(by=by, known=known)
             return found, found.groups, None
         check_unused("on a monitor", **{"--weight": self.sample_weight})
         raw = self.chosen(self.ids, self.probs, by)
@@ -52,9 +55,7 @@ class WatchedFile(RowsFile):
         columns = ",".join(f'"{x}"' for x in named) if isinstance(named, list) else None
         classes = options.parse_classes(self.classes or columns)
         if known and classes and [str(name) for name in known] != [str(name) for name in classes]:
-            from caltest.monitoring.waiting import other_classes
-
-            raise other_classes(str(classes), known)
+            raise waiting.other_classes(str(classes), known)
         return probs, None if groups is None else check_groups(groups, len(probs)), classes
 
     def values(self, name: str | None, option: str) -> AnyArray:

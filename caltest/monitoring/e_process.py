@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -81,6 +82,9 @@ class Monitor(Result):
         self._largest, self._alarm_after = 0.0, NEVER
         if classes is not None:
             self._begin(waiting.check_classes_named(classes))
+
+    def __copy__(self) -> Self:  # one that shared arrays would be changed by halves
+        return copy.deepcopy(self)
 
     # ---- rows -----------------------------------------------------------------------------------
 

@@ -68,9 +68,15 @@ def combine_evalues(
     if method == "product":
         if weights is not None:
             raise invalid("a product has no weights", shown(weights), "leave them out")
-        with np.errstate(invalid="ignore", over="ignore"):
-            product = float(np.prod(values))
-        return 0.0 if np.isnan(product) else product  # 0 times infinity: no evidence
+        if 0.0 in values:  # also 0 times infinity: no evidence
+            return 0.0
+        # Apart, as a product of some may be too large or small for a float.
+        mantissa, exponent = 1.0, 0
+        for value in values.tolist():
+            mantissa, more = math.frexp(mantissa * value)
+            exponent += more
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(mantissa, min(max(exponent, -5000), 5000)))
     share = (
         np.ones(values.size) if weights is None else check_weights(weights, values.size, "weights")
     )

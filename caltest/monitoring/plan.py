@@ -148,13 +148,16 @@ class MonitoringPlan(Table[DriftDelay]):
 
     def _sheet(self) -> Sheet:
         models = f" for each of {self.models:,} models" if self.models > 1 else ""
+        per_day = (
+            f"{self.rows_per_day:,.0f}" if self.rows_per_day >= 100 else number(self.rows_per_day)
+        )
         facts = [
             ("false alarms", f"{self.false_alarms_per_year:g} a year on average, at most"),
-            ("rows", f"{self.rows_per_day:,.0f} a day{models}"),
+            ("rows", f"{per_day} a day{models}"),
             ("monitor", f"ct.monitor(restart=True, level={self.monitor_level:.2g})"),
         ]
         if self.check_level is not None:
-            checks = f"{self.checks_per_day:g} a day at level {self.check_level:.2g}"
+            checks = f"{number(self.checks_per_day)} a day at level {self.check_level:.2g}"
             facts.append(("checks", checks))
         facts.append(("predictions", self.predictions))
         grid = []

@@ -8,8 +8,8 @@ import re
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any
 
@@ -208,7 +208,8 @@ def read_batch(
         if labels is None:
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
-        given = Predictions(probs, labels, classes=names, **reading)
+        with outcomes_that_wait():
+            given = Predictions(probs, labels, classes=names, **reading)
     else:
         check_unused("where probs have their outcomes", labels=labels)
     if getattr(given, "censoring", None) is not None:
@@ -223,6 +224,20 @@ def read_batch(
     if classes is not None and found != classes:
         raise other_classes(shown(list(found)) if found else "forecasts of numbers", classes)
     return given
+
+
+@contextmanager
+def outcomes_that_wait() -> Iterator[None]:
+    """Say what to do with outcomes that are not known yet: rows that were left out would tell."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.rule != "labels must not be missing":
+            raise
+        remedy = (
+            "if it is not known yet, pass all rows with ids= and no labels, then known outcomes"
+        )
+        raise invalid(error.rule, error.got, remedy) from error
 
 
 def columns_of(rows: Any, before: int) -> tuple[Floats, Codes]:

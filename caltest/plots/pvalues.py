@@ -435,5 +435,5 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
         title += f", e infinite after {impossible + 1:,}"
     look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": None, "va": "center"}
     base.note(ax, f"1 / {watch.level:g}", (1.0, threshold), (3, 0), color=base.VERMILION, **look)
-    base.legend(ax, loc="best")
+    base.legend_below(ax, columns=3)
     return base.label_axes(ax, "rows", "e-value", title)

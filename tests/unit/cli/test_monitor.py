@@ -274,6 +274,11 @@ def test_rows_that_wait_have_classes_and_groups(caltest, refused, tmp_path):
         ("id,p\n1,0.5\n,0.5\n", ("--ids", "id", "--probs", "p"), "--ids must not be missing"),
         ("id,p\n1,0.5\n", ("--ids", "no", "--probs", "p"), "--ids must be one of"),
         ("id,p\n1,1.5\n", ("--ids", "id", "--probs", "p"), "probs must lie in"),
+        (
+            "y,p\n1,0.5\n,0.5\n",
+            ASKED,
+            "at line 3; if it is not known yet, pass all rows with --ids",
+        ),
         ("y,p\n1,0.5\n", (*ASKED, "--batch-id", ""), "--batch-id must be a name"),
     ],
 )

@@ -75,9 +75,14 @@ def test_combination_refuses_what_is_no_evalue():
         ct.combine_evalues([1.0], method="product", weights=[1.0])
     with pytest.raises(InvalidInput, match=r"^weights must be finite"):
         ct.combine_evalues([1.0, 2.0], weights=[1.0, -1.0])
-    with pytest.raises(InvalidInput, match=r"\[0, 1\]"):
+    with pytest.raises(InvalidInput, match=r"\[0, 1\]; got 1\.2;"):
         comparison_evalues([0.2], [1.2], [1])
     assert ct.combine_evalues([0.0, np.inf], method="product") == 0.0
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
+        product = ct.combine_evalues(
+            np.array([1e-200, 1e-200, 1e300, 1e300])[order], method="product"
+        )
+        assert product == pytest.approx(1e200)
     assert ct.combine_evalues([1.0, 3.0], weights=[3.0, 1.0]) == 1.5
     assert ct.combine_evalues([1.0, np.inf], weights=[1.0, 0.0]) == 1.0
     with pytest.raises(NotApplicable, match="restart=True is no e-value"):

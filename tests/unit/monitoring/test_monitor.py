@@ -1,6 +1,7 @@
 """`monitor`: error rates at all times, order and batches of rows, groups, states, bad input."""
 
 import base64
+import copy
 import json
 import math
 import zlib
@@ -177,6 +178,13 @@ def test_rows_that_are_dropped_do_not_count():
     assert watch.log_evalue == ct.monitor().update(probs[5:], labels[5:]).log_evalue
 
 
+def test_a_copy_goes_its_own_way():
+    watch = ct.monitor().update(*rows(30))
+    before = watch.to_json()
+    assert copy.copy(watch).update(*rows(30, seed=1)).n == 60
+    assert watch.to_json() == before
+
+
 def test_restart_finds_a_change_sooner():
     """After 5000 calibrated rows: the detector begins anew, the e-process has lost its wealth."""
     before, after = rows(5000, seed=1), rows(3000, seed=2, exponent=0.5)
@@ -214,6 +222,8 @@ def test_one_row_is_not_rows():
     ax = ct.monitor().update([0.0], [1]).update(*rows(100)).plot()
     assert ax.get_title(loc="left") == "alarm after 1 row, e infinite after 1"
     assert np.isnan(ax.lines[-3].get_ydata()[1:]).all()
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y1 < ax.bbox.y0  # beside the lines
 
 
 @pytest.mark.parametrize(
@@ -272,6 +282,7 @@ def test_an_impossible_outcome_is_named():
     [
         ([[0.2, 0.3, 0.5]], [0], "classes must be those of the rows before"),
         ([0.2, np.nan], [0, 1], "must not be missing|must be numbers|NaN|finite"),
+        ([0.2, 0.3], [0, np.nan], "at row 1; if it is not known yet, pass all rows with ids="),
         ([0.2, 1.2], [0, 1], r"\[0, 1\]"),
         ([0.2], [2], "labels"),
         ([0.2, 0.3], [1], "labels"),

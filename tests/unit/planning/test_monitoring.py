@@ -77,7 +77,8 @@ def test_a_false_alarm_before_the_change_finds_nothing():
 
 def test_plan_goes_through_json():
     pool = np.random.default_rng(1).dirichlet(np.ones(3), 50)
-    plan = ct.plan_monitoring(pool, rows_per_day=10, temperature=2, n_streams=2, rng=1)
+    plan = ct.plan_monitoring(pool, rows_per_day=0.5, temperature=2, n_streams=2, rng=1)
+    assert "0.5 a day" in str(plan)
     values = json.loads(plan.to_json())
     assert MonitoringPlan.from_dict(values) == plan
     values["rows"][0]["rows_90"] = values["rows"][0]["days_90"] = "inf"
