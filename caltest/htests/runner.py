@@ -20,12 +20,11 @@ from caltest.lenses import Lens
 from caltest.lenses.base import each_once, induced, shown_by
 from caltest.measures import Measure, Outcome, Part
 from caltest.measures.gap import Gap, event_rows, gap_of
-from caltest.measures.tolerance import tolerance_of
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import Draws
 from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.exact import LEVEL, adaptive_null
-from caltest.nulls.tolerance import at_least_exact, tolerance_test
+from caltest.nulls.tolerance import tolerance_test
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
 from caltest.results.htest import Counted, Evidence
@@ -424,8 +423,4 @@ def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
 
         settings["tolerance"] = plan.tolerance
         return seen, cluster_tolerance_test(plan.measure, seen, **settings)
-    outcome = tolerance_test(plan.measure, seen, Draws(**settings), tolerance=plan.tolerance)
-    if not plan.tolerance.equivalence and tolerance_of(plan.measure).is_raised_to_exact(seen.n):
-        exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
-        outcome = at_least_exact(outcome, exact)
-    return seen, outcome
+    return seen, tolerance_test(plan.measure, seen, Draws(**settings), tolerance=plan.tolerance)

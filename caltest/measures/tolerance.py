@@ -19,6 +19,7 @@ from caltest.predictions import Predictions
 from caltest.types import Events, Flags, Floats
 
 ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
+FEW_EVENTS = 10  # with fewer, those seen do not show how much the estimate varies
 CLASSES = 4  # of many, whose numbers of labels are looked at, on each side
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
 FEW_ROWS_NOTE = (
@@ -113,10 +114,6 @@ class ToleranceTest(ABC):
         By an exact distribution, for the errors whose number of events has one.
         """
 
-    def is_raised_to_exact(self, n: int) -> bool:
-        """Tell whether "at most a tolerance" is rejected only where calibration is, with n rows."""
-        return n < ROWS_FOR_LIMIT
-
 
 def tolerance_of(measure: Measure) -> ToleranceTest:
     """Return the tests with a tolerance of a measure.
@@ -129,6 +126,12 @@ def tolerance_of(measure: Measure) -> ToleranceTest:
     if measure.tolerance is None:
         raise declines(measure, "tolerance")
     return measure.tolerance
+
+
+def has_few_events(predictions: Predictions) -> bool:
+    """Tell whether few rows have the predicted label, or few have another one."""
+    hits = int(np.count_nonzero(predictions.labels == predictions.predicted))
+    return min(hits, predictions.n - hits) < FEW_EVENTS
 
 
 def few_rows_notes(n: int) -> tuple[str, ...]:

@@ -6,10 +6,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, outcome_of
-from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, draw_poisson, tolerance_of
+from caltest.measures.tolerance import (
+    ROWS_FOR_LIMIT,
+    Tolerance,
+    ToleranceBootstrap,
+    draw_poisson,
+    has_few_events,
+    tolerance_of,
+)
 from caltest.nulls.base import Draws, drawn_batches, resampled_values, resampling_pvalue
+from caltest.nulls.exact import exact_test
 from caltest.predictions import Predictions
 from caltest.units import check_unweighted
 
@@ -37,23 +47,41 @@ def tolerance_test(
         pvalue, text = resampling_pvalue(observed, others), given.null_text
         found = measure.symbol, given.value, pvalue, text, given.value
         outcome = outcome_of(*found, distribution=resampled, **about)
+    few = has_few_events(predictions)
     if tolerance.equivalence:
         # Too large an error can be unseen where it shows in few events: as few as there are, or
         # fewer, have this probability. Without events among rare ones the estimate hardly varies.
         tail = known.boundary_tail(predictions, tolerance)
         what = "probability of numbers of events like these at the tolerance"
-        outcome = at_least_exact(outcome, tail, what)
+        outcome = at_least(outcome, tail, what)
+    elif few or predictions.n < ROWS_FOR_LIMIT or known.tolerance_method == "bootstrap":
+        # Too many sums may be as large as the maximum for the limit of KS, with any number of rows.
+        tail = noise_tail(measure, predictions, draws, tolerance.value if few else 0.0)
+        distance = "probability of redrawn labels that are off by the distance from the tolerance"
+        outcome = at_least(outcome, tail, distance if few else "p-value of calibration")
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})
 
 
-def at_least_exact(outcome: Outcome, exact: float, what: str = "p-value of calibration") -> Outcome:
-    """Return an outcome whose p-value is no less than an exact one, such as that of calibration.
+def noise_tail(measure: Measure, predictions: Predictions, draws: Draws, tolerance: float) -> float:
+    r"""Return how likely labels redrawn from the predictions are as far off as beyond a tolerance.
 
-    A model with too large an error is not calibrated, so no p-value for the former can be below
-    that for the latter. The limiting distributions do not know it: they take labels that agree by
-    chance, such as a few that are all 0, for labels that cannot vary.
+    Few events do not show how much an error varies, but those redrawn do. A norm T of mean
+    deviations is at most that of the error and that of the noise, so that noise of at least
+    :math:`T - \tau` brought it beyond a tolerance that holds: a squared error beyond
+    :math:`(\sqrt T - \sqrt\tau)^2`. With a tolerance of 0 it is the p-value of calibration.
     """
-    if exact <= outcome.pvalue:
+    power = 2.0 if tolerance_of(measure).tolerance_method == "limit" else 1.0
+    edge = tolerance if measure.unrooted is not measure else tolerance ** (1.0 / power)
+    found: Any = exact_test(measure.unrooted, predictions, draws).replicates
+    values = found.values[:1]
+    beyond = np.maximum(np.maximum(values, 0.0) ** (1.0 / power) - edge, 0.0) ** power
+    law = found if found.law is None else found.law
+    return float(law.pvalues(np.minimum(values, beyond))[0])
+
+
+def at_least(outcome: Outcome, tail: float, what: str) -> Outcome:
+    """Return an outcome whose p-value is no less than an exact probability."""
+    if tail <= outcome.pvalue:
         return outcome
     note = f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact {what}"
-    return replace(outcome, pvalue=exact, notes=(*outcome.notes, note))
+    return replace(outcome, pvalue=tail, notes=(*outcome.notes, note))

@@ -243,7 +243,7 @@ def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
     """Tell whether no p-value is below 1 / (B + 1)."""
     if tolerance is None:
         return NULLS[test.null].resamples
-    # Limits are raised to the exact p-value for few rows, unless equivalence is to be shown.
+    # Limits are raised to that of redrawn labels for few rows, unless equivalence is to be shown.
     known = test.measure.tolerance
     draws = known is not None and known.tolerance_method == "bootstrap"
     return draws or not tolerance.equivalence

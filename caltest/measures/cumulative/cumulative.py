@@ -161,10 +161,6 @@ class KSError(ToleranceTest, PartialSumMeasure):
         tail = largest_prefix_tail(event, labels == 1, step_ends(event), excess)
         return max(tail, unseen_chance(tolerance.value, predictions.n))
 
-    def is_raised_to_exact(self, n: int) -> bool:
-        """Tell so at every n: many sums may be as large as the maximum, too many for a limit."""
-        return True
-
     tolerance_method: ClassVar[str] = "bootstrap"
 
     def tails(self, units: Units, unit: Floats) -> Tails | None:

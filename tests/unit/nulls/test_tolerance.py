@@ -83,6 +83,15 @@ def test_few_events_certify_no_more_than_their_exact_tail(key, events):
 
 
 @pytest.mark.parametrize("key", KEYS)
+def test_labels_without_events_are_not_beyond_a_tolerance_that_leaves_few(key):
+    """Of 300 rows at .02 six events are expected, two are within the tolerance: P(S = 0) is .13."""
+    risk, off = np.random.default_rng(0).uniform(0.018, 0.022, 300), 0.02 * 2 / 3
+    data = Predictions(risk, np.zeros(300, int), classes=[0, 1])
+    tolerance = {"ks": off, "debiased-ece": off**2}.get(key, 2 * off**2)
+    assert calibration_test(data, test=key, tolerance=tolerance, rng=1).pvalue > 0.1
+
+
+@pytest.mark.parametrize("key", KEYS)
 def test_complementary_events_certify_as_much(key):
     """Few non-events are as few events; here two of ten."""
     rng = np.random.default_rng(0)
