@@ -15,6 +15,7 @@ from caltest.cli.inputs import RowsFile
 from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
+from caltest.render import number
 from caltest.types import AnyArray
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def monitor(
 ) -> None:
     """Watch a model: add new rows, and answer at an error rate that holds however often one looks.
 
-    Groups, --restart, --memory, --level and --plan are fixed by the first call. Rows are counted
+    Groups, --restart, --memory, --level and --plan are fixed by the first call, and may be said
+    again. Rows are counted
     once: a batch that was counted is refused, and calls at the same time wait for each other.
     """
     form = choose_format(out.form, out.output, file=file.file, formats=OF_VERDICTS)
@@ -103,15 +105,16 @@ def monitor(
         raise invalid("STATE must be a plain file", repr(str(state)), "write elsewhere")
     if out.output is not None and out.output.resolve() == state.resolve():
         raise invalid("--output must not be STATE", repr(str(state)), "write elsewhere")
-    from caltest.monitoring import Monitor
+    from caltest.monitoring import Monitor, MonitoringPlan
 
     names = file.names()
+    if plan is not None:
+        check_unused("where --plan has them", restart=restart or None, level=level)
+        restart, level = True, MonitoringPlan.read(plan).monitor_level
     with locked(state):
         watch = None
         if state.exists():
-            watch = _read(
-                state, by, level, restart=restart or None, memory=memory, plan=plan and str(plan)
-            )
+            watch = _read(state, by, level=level, restart=restart or None, memory=memory)
         if names is not None and file.label is not None and file.probs is None:  # outcomes alone
             check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
             watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))
@@ -119,8 +122,9 @@ def monitor(
             rows, groups, classes = file.rows(by, None if watch is None else watch.classes)
             if watch is None:
                 own = None if groups is None else sorted(set(groups.tolist()), key=str)
-                named = {"classes": classes, "groups": own, "memory": memory}
-                watch = _begun(plan, restart=restart, level=level, **named)
+                fixed: dict[str, Any] = {"memory": memory, "restart": restart}
+                fixed |= {} if level is None else {"level": level}
+                watch = Monitor(classes=classes, groups=own, **fixed)
             with file.rows_named():
                 watch.update(
                     rows, groups=groups, ids=names, batch_id=batch_id, again=again, **file.read_as
@@ -135,7 +139,7 @@ def monitor(
         raise typer.Exit(1)
 
 
-def _read(state: Path, by: str | None, level: float | None, **others: object) -> Monitor:
+def _read(state: Path, by: str | None, **fixed: float | None) -> Monitor:
     """Read a monitor, of which nothing may be asked that its first call has fixed otherwise."""
     from caltest.monitoring import Monitor
 
@@ -144,19 +148,9 @@ def _read(state: Path, by: str | None, level: float | None, **others: object) ->
     except (OSError, UnicodeDecodeError) as error:
         rule = "STATE must be a file that caltest monitor wrote"
         raise invalid(rule, repr(str(state)), "go on from an earlier state") from error
-    check_unused("on a monitor that exists: its first call has fixed them", **others)
     if not watch.groups:
         check_unused("on a monitor whose first call had none", **{"--by": by})
-    if level is not None and level != watch.level:
-        raise invalid("--level is fixed by the first call", f"{level:g}", "leave it out")
+    for name, asked in fixed.items():
+        if asked is not None and asked != getattr(watch, name):
+            raise invalid(f"--{name} is fixed by the first call", number(asked), "leave it out")
     return watch
-
-
-def _begun(plan: Path | None, *, restart: bool, level: float | None, **own: Any) -> Monitor:
-    """Begin a monitor, with the level of a plan if there is one."""
-    from caltest.monitoring import Monitor, MonitoringPlan
-
-    if plan is not None:
-        check_unused("where --plan has them", restart=restart or None, level=level)
-        restart, level = True, MonitoringPlan.read(plan).monitor_level
-    return Monitor(restart=restart, level=0.05 if level is None else level, **own)

@@ -313,14 +313,17 @@ class Monitor(Result):
         return dict(zip(stream.bets.parts, stream.log_parts.tolist(), strict=True))
 
     @property
-    def group_evalues(self) -> dict[object, float]:
-        """The e-value of each group, adjusted for their number by closed testing."""
+    def log_group_evalues(self) -> dict[object, float]:
+        """The logarithm of the e-value of each group, adjusted for their number."""
         if not self.groups or not self._streams:
             return {}
         logs = np.array([self._streams[code].log_evalue for code in range(len(self.groups))])
-        with np.errstate(over="ignore"):
-            adjusted = np.exp(evalues.adjust_log_evalues(logs))
-        return dict(zip(self.groups, adjusted.tolist(), strict=True))
+        return dict(zip(self.groups, evalues.adjust_log_evalues(logs).tolist(), strict=True))
+
+    @property
+    def group_evalues(self) -> dict[object, float]:
+        """The e-value of each group, adjusted for their number by closed testing."""
+        return {group: _exp(log) for group, log in self.log_group_evalues.items()}
 
     def alarm(self, level: float | None = None) -> bool:
         """Whether the e-value ever reached 1 / level: of all rows, or with groups of their mean.

@@ -64,9 +64,8 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
     for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:
         text = f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
         sentences.append(("what", text))
-    for group, value in monitor.group_evalues.items():
-        if value >= 1.0 / monitor.level:
-            log = math.log(value) if math.isfinite(value) else math.inf
+    for group, log in sorted(monitor.log_group_evalues.items(), key=lambda one: -one[1]):
+        if log >= -math.log(monitor.level):
             sentences.append(("groups", f"{group} (e = {evalue(log)}, adjusted for all groups)."))
     return tuple(sentences)
 
@@ -91,8 +90,7 @@ def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
     if long:
         facts += _sequences(monitor)
     rows = [("all rows", part, evalue(log)) for part, log in monitor.log_parts.items()]
-    for group, value in monitor.group_evalues.items():
-        log = math.log(value) if value else -math.inf
+    for group, log in monitor.log_group_evalues.items():
         rows.append((str(group), "all, adjusted", evalue(log)))
     return Sheet(
         title="",

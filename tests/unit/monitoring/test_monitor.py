@@ -117,7 +117,7 @@ def test_groups_are_watched_beside_all_rows():
     assert found["a"] > 20 < found["b"]
     assert found["c"] < 20
     told = [text for kind, text in watch.verdict().sentences if kind == "groups"]
-    assert [text[0] for text in told] == ["a", "b"]
+    assert {text[0] for text in told} == {"a", "b"}
     logs = [watch._streams[key].log_evalue for key in ("all rows", 0, 1, 2)]
     mean = 0.5 * np.exp(logs[0]) + 0.5 * np.mean(np.exp(logs[1:]))
     assert watch.evalue == pytest.approx(mean)
@@ -536,6 +536,16 @@ def test_groups_have_evalues_after_an_impossible_outcome():
     assert found["a"] == math.inf
     assert math.isfinite(found["b"])
     assert found["b"] <= math.exp(watch._streams[1].log_evalue) * (1 + 1e-12)
+
+
+def test_groups_are_named_by_their_evidence():
+    """The largest e-value first; one that is no float is not infinite."""
+    watch = ct.monitor(groups=["a", "b"])
+    watch.update([0.1] * 10 + [0.01] * 400, [1] * 410, groups=["a"] * 10 + ["b"] * 400)
+    told = [text for kind, text in watch.verdict().sentences if kind == "groups"]
+    assert [text[:7] for text in told] == ["b (e = ", "a (e = "]
+    assert told[0].startswith("b (e = 1e+7")
+    assert watch.group_evalues["b"] == math.inf
 
 
 @pytest.mark.parametrize(
