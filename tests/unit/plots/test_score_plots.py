@@ -75,7 +75,10 @@ def test_long_name_of_the_reference_stays_in_the_figure():
 def test_ticks_hold_their_powers_of_ten(unit):
     """One beside the axis would hit the text below, of a CRPS in a small or a large unit."""
     y, mean = np.random.default_rng(1).normal(size=(2, 60)) * unit
-    data = {key: ct.Forecasts(y, mean=mean, scale=scale * unit) for key, scale in zip("ab", (1, 2))}
+    data = {
+        key: ct.Forecasts(y, mean=mean, scale=scale * unit)
+        for key, scale in {"a": 1, "b": 2}.items()
+    }
     ax = score_differences(ct.compare_models(data, n_resamples=9))
     ax.figure.canvas.draw()
     assert not ax.xaxis.get_offset_text().get_text()
