@@ -205,8 +205,8 @@ def report(
         if file.forecasts and engine in ("cells", "chunks"):
             check_unused("in a report on forecasts", engine=engine)
         rows = {"cluster": cluster, "time": time, "lag": lag}
-        needs_rows = grades or segments or design or any(rows.values()) or recalibrate
-        needs_rows = needs_rows or tolerance is not None
+        fitted = grades or segments or design or recalibrate
+        needs_rows = fitted or any(rows.values()) or tolerance is not None
         tests: list[Any] | None = _keys(test)
         if design is not None:
             from caltest.reporting.forecasts import USUAL
