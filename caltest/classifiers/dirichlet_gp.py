@@ -179,7 +179,7 @@ class DirichletGPClassifier(regressions.RegressionsClassifier):
 
 def _alphas(values: object) -> list[float]:
     if isinstance(values, str):
-        check_choice(values, ("auto",), "alpha")
+        check_choice(values, ("auto",), "alpha that is no number")
         return list(GRID)
     alphas = base.grid_of(values, "alpha")
     for alpha in alphas:

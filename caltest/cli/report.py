@@ -172,6 +172,8 @@ def report(
     segments: str | None = None,
     design: str | None = None,
     cluster: str | None = None,
+    time: str | None = None,
+    lag: int | None = None,
     recalibrate: Keys = None,
     profile: str | None = None,
     tolerance: float | None = None,
@@ -202,7 +204,9 @@ def report(
         given: dict[str, Any]
         if file.forecasts and engine in ("cells", "chunks"):
             check_unused("in a report on forecasts", engine=engine)
-        needs_rows = grades or segments or design or cluster or recalibrate or tolerance is not None
+        rows = {"cluster": cluster, "time": time, "lag": lag}
+        fitted = grades or segments or design or recalibrate
+        needs_rows = fitted or any(rows.values()) or tolerance is not None
         tests: list[Any] | None = _keys(test)
         if design is not None:
             from caltest.reporting.forecasts import USUAL
@@ -214,10 +218,11 @@ def report(
         if may_count and file.lies(engine, on_error):
             given = {"model": None, "data": file.unread, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by, None)}
+            check_unused("in a report on cells", time=time, lag=lag)
         else:
             if segments is not None:
-                check_unused("with --segments", cluster=cluster)
-            predictions = file.predictions(by=by, dependence=Dependence(cluster))
+                check_unused("with --segments", **rows)
+            predictions = file.predictions(by=by, dependence=Dependence(**rows))
             # What is fitted sees more in logits than in their probabilities.
             beside = file.from_logits and bool(recalibrate)
             given = {"model": predictions, "from_logits": beside, "by": True if by else None}

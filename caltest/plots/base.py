@@ -105,6 +105,8 @@ def differences(
         style: dict[str, Any] = {"color": color, "mfc": color if is_filled else "white"}
         ax.plot([value], [y], "o", zorder=4, markersize=5, **style)
     name_rows(ax, names_text((name for name, *_ in rows), longest))
+    if not 1e-4 < max(map(abs, ax.get_xlim())) < 1e6:  # a power of ten would hit the text below
+        ax.xaxis.set_major_formatter("{x:.3g}")
     return ax
 
 

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from caltest.checks.arrays import listing
 from caltest.checks.options import check_choice, check_not_label, check_once
-from caltest.errors import invalid
+from caltest.errors import invalid, shown
 from caltest.predictions.parts import family
 from caltest.predictions.tables import TRUTH, classes_in_order, prob_columns, stems, truths
 
@@ -56,7 +56,16 @@ class Columns:
 
 
 def column(frame: Any, name: str) -> Any:
-    """Return a column of a frame of narwhals by its name; Spark reads quotes and dots in names."""
+    """Return a column of a frame of narwhals by its name.
+
+    Spark reads quotes and dots in names, Polars a star as all columns, as DuckDB does, and ^...$ as
+    a pattern.
+    """
+    if name == "*" and frame.implementation.is_duckdb():
+        rule = "a column of DuckDB must not be named '*', which it reads as all columns"
+        raise invalid(rule, shown(name), "rename it")
+    if frame.implementation.is_polars():
+        return nw.nth(frame.collect_schema().names().index(name))
     is_spark = frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
     return nw.col("`" + name.replace("`", "``") + "`" if is_spark else name)
 

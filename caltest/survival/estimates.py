@@ -233,7 +233,10 @@ def calibration_slope(
     .. math:: \log(-\log(1 - E \theta_i)) = a + b \log(-\log(1 - p_i))
 
     by estimating equations with independent errors of equal variance; intervals are by the robust
-    standard error, over clusters where rows have some.
+    standard error, over clusters where rows have some. Of rare events they are too short, since
+    errors of equal variance leave the fit to the few rows of large risk: with risks of 3 % on
+    average the 95 % interval held the slope of calibrated risks in 89 % of simulated data sets,
+    with 13 and with 33 events by the horizon, and in 95 % where risks are 13 to 29 %.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ ILLEGAL = [
     (DirichletGPClassifier, {"alpha": []}, "alpha must name at least one"),
     (DirichletGPClassifier, {"alpha": 1e-320}, r"alpha must lie in \[1e-100, 1e\+06\]; got 1e-320"),
     (DirichletGPClassifier, {"alpha": [0.01, 1e9]}, "alpha must lie in"),
-    (DirichletGPClassifier, {"alpha": "grid"}, "alpha must be one of 'auto'"),
+    (DirichletGPClassifier, {"alpha": "grid"}, "alpha that is no number must be 'auto'"),
     (DirichletGPClassifier, {"criterion": "test"}, "criterion must be one of 'leave-one-out'"),
     (DirichletGPClassifier, {"prior_mean": 0}, "prior_mean must be one of 'shares', 'zero'"),
     (DirichletGPClassifier, {"ard": 1}, "ard must be True or False; got 1"),

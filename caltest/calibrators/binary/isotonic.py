@@ -121,7 +121,7 @@ class IsotonicCalibrator(BlocksMap):
 def _check_bound(value: object, n: float) -> float:
     """Return the bound of a map that is fitted to n rows."""
     if isinstance(value, str):
-        check_choice(value, ("auto",), "bound")
+        check_choice(value, ("auto",), "bound that is no number")
         return 1 / (n + 2)
     if 0 <= check_finite(value, "bound") < 0.5:
         return check_finite(value, "bound")

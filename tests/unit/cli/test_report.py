@@ -119,6 +119,18 @@ def test_rows_of_a_cluster_may_depend(caltest, predictions_csv):
     assert "--cluster needs the rows" in caltest(*clustered, "--engine", "cells").err
 
 
+def test_rows_that_are_near_in_time_may_depend(caltest, refused, tmp_path):
+    """--time and --lag make blocks, and cells refuse them."""
+    path = tmp_path / "days.csv"
+    rows = "".join(f"{day % 3 // 2},0.3{day % 10},{day}\n" for day in range(60))
+    path.write_text("y,p,day\n" + rows, encoding="utf-8")
+    asked = ("report", path, "--label", "y", "--probs", "p", "--test", "ece", "--n-resamples", "19")
+    asked += ("--time", "day", "--lag", "2", "--format", "json")
+    page = json.loads(caltest(*asked).out)
+    assert page["answer"]["tests"]["rows"][0]["null"] == "cluster"
+    assert "--time has no effect in a report on cells" in refused(*asked, "--engine", "cells")
+
+
 def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, refused, predictions_csv):
     """It replaces an earlier report, and what is none only where it is told to."""
     path = predictions_csv.with_name("predictions_report.html")

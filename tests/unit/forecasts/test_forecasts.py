@@ -100,7 +100,7 @@ class TestForecasts:
         for name in ("members", "quantiles"):
             with pytest.raises(InvalidInput, match=f"{name} must be a column or the prefix"):
                 ct.Forecasts.from_frame(frame, label="y", **{name: "m_"})
-        with pytest.raises(InvalidInput, match="members must be one of 'y'"):
+        with pytest.raises(InvalidInput, match="members must be 'y'"):
             ct.Forecasts.from_frame(frame, label="y", members=["m_1"])
         with pytest.raises(InvalidInput, match=r"quantiles must be .* columns by their levels"):
             ct.Forecasts.from_frame(frame, label="y", quantiles=["q_0.1", "q_0.9"])

@@ -208,7 +208,7 @@ def test_weights_are_heights_of_the_histogram():
         ({"band": "consistency", "corp": True}, r"pass band=caltest.measures.corp_band\(...\)"),
         ({"binning": "sweep"}, "binning must be one of 'uniform', 'quantile'"),
         ({"lens": "classwise"}, "lens must be a single one; got 'classwise'"),
-        ({"curve": "loess"}, "curve must be one of 'smooth'"),
+        ({"curve": "loess"}, "curve must be 'smooth'"),
         ({"pvalue": 2}, r"pvalue must lie in \[0, 1\]; got 2"),
         ({"histogram": 1}, "histogram must be True or False"),
         ({"confidence": 1}, "confidence must lie strictly between 0 and 1"),

@@ -71,6 +71,19 @@ def test_long_name_of_the_reference_stays_in_the_figure():
     assert whole.x0 <= box.x0 < box.x1 <= whole.x1
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_ticks_hold_their_powers_of_ten(unit):
+    """One beside the axis would hit the text below, of a CRPS in a small or a large unit."""
+    y, mean = np.random.default_rng(1).normal(size=(2, 60)) * unit
+    data = {
+        key: ct.Forecasts(y, mean=mean, scale=scale * unit)
+        for key, scale in {"a": 1, "b": 2}.items()
+    }
+    ax = score_differences(ct.compare_models(data, n_resamples=9))
+    ax.figure.canvas.draw()
+    assert not ax.xaxis.get_offset_text().get_text()
+
+
 def test_bars_of_calibrators_are_a_standard_error_each_way():
     """From the uncalibrated model; an infinite difference is left to its number."""
     data = ct.datasets.generative_model("M1", n=80, m=2, rng=1)

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from caltest import NotApplicable
+from caltest import InvalidInput, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.sources import sources
 
@@ -34,6 +34,20 @@ def answers(data):
     predicted = calibration_test(None, data, test="ece", **chunks)
     rows = (*groups, *weighted, by_chunks, *predicted)
     return [(row.group, row.test, row.statistic, row.pvalue) for row in rows]
+
+
+def test_stars_and_patterns_are_names_of_columns():
+    """Those by which engines mean several columns; DuckDB has no other way to name a star."""
+    duckdb = pytest.importorskip("duckdb")
+    options = {"test": "ks", "engine": "cells", "n_resamples": 9, "rng": 1}
+    known = calibration_test(None, frame(), label="y", probs=QUOTED, by="g", **options)
+    named = frame().rename({QUOTED: "*", "g": "^.*$"})
+    found = calibration_test(None, named, label="y", probs="*", by="^.*$", **options)
+    assert [row.statistic for row in found] == [row.statistic for row in known]
+    with duckdb.connect() as connection:
+        given = connection.from_arrow(named.to_arrow())
+        with pytest.raises(InvalidInput, match=r"not be named '\*', which it reads as all columns"):
+            calibration_test(None, given, label="y", probs="*", **options)
 
 
 def test_duckdb():
