@@ -96,8 +96,8 @@ def monitor(
     """Watch a model: add new rows, and answer at an error rate that holds however often one looks.
 
     Groups, --restart, --memory, --level and --plan are fixed by the first call, and may be said
-    again. Rows are counted
-    once: a batch that was counted is refused, and calls at the same time wait for each other.
+    again. Rows are counted once: a batch that was counted is refused, and calls at the same time
+    wait for each other.
     """
     form = choose_format(out.form, out.output, file=file.file, formats=OF_VERDICTS)
     check_target(state, "STATE", inputs=(file.file,))
