@@ -216,7 +216,7 @@ def _friedman(
     """Return chi-squared and F, each with its upper tail, which is exp(least) at least."""
     k = ranks.size
     # The chance of such ranks but for the names of methods, below which both tails may fall.
-    smallest = max(math.exp(least), float(np.finfo(float).tiny))
+    smallest = max(math.exp(min(least, 0.0)), float(np.finfo(float).tiny))
     if ties > 1.0 - 1e-9:
         warnings.warn(ALL_TIED, DegenerateDataWarning, stacklevel=3)
         return 0.0, 1.0, 0.0, 1.0
