@@ -80,7 +80,10 @@ def combine_evalues(
     share = (
         np.ones(values.size) if weights is None else check_weights(weights, values.size, "weights")
     )
-    return float(np.average(values[share > 0], weights=share[share > 0]))  # 0 times infinity is 0
+    share = np.ldexp(share, -math.frexp(share.max())[1])
+    kept, step = share > 0, values.size.bit_length()  # 0 times infinity is 0
+    mean = np.average(np.ldexp(values[kept], -step), weights=share[kept])
+    return float(np.ldexp(mean, step))  # of what is less, as the sum may be too large for a float
 
 
 def adjust_evalues(evalues: EValues) -> Floats:
@@ -112,7 +115,9 @@ def adjust_evalues(evalues: EValues) -> Floats:
     >>> adjust_evalues([30.0, 0.5, 0.2])
     array([10.23333333,  0.35      ,  0.2       ])
     """
-    return _closed(_check_evalues(evalues), np.add, np.divide)
+    values = _check_evalues(evalues)
+    step = values.size.bit_length()  # of what is less, as a sum may be too large for a float
+    return np.asarray(np.ldexp(_closed(np.ldexp(values, -step), np.add, np.divide), step))
 
 
 def adjust_log_evalues(logs: Floats) -> Floats:
