@@ -20,6 +20,7 @@ from caltest.types import Floats, Ints
 EValues = ArrayLike | Sequence[object]
 
 SCORES = ("brier", "log")
+LARGE = 1e290  # the sum of larger ones may be infinite
 TOWARDS_SECOND = 0.75  # Henzi and Ziegel (2022), section 5
 
 
@@ -81,9 +82,9 @@ def combine_evalues(
         np.ones(values.size) if weights is None else check_weights(weights, values.size, "weights")
     )
     share = np.ldexp(share, -math.frexp(share.max())[1])
-    kept, step = share > 0, values.size.bit_length()  # 0 times infinity is 0
+    kept, step = share > 0, _too_much(values)  # 0 times infinity is 0
     mean = np.average(np.ldexp(values[kept], -step), weights=share[kept])
-    return float(np.ldexp(mean, step))  # of what is less, as the sum may be too large for a float
+    return float(np.ldexp(mean, step))
 
 
 def adjust_evalues(evalues: EValues) -> Floats:
@@ -116,13 +117,18 @@ def adjust_evalues(evalues: EValues) -> Floats:
     array([10.23333333,  0.35      ,  0.2       ])
     """
     values = _check_evalues(evalues)
-    step = values.size.bit_length()  # of what is less, as a sum may be too large for a float
+    step = _too_much(values)
     return np.asarray(np.ldexp(_closed(np.ldexp(values, -step), np.add, np.divide), step))
 
 
 def adjust_log_evalues(logs: Floats) -> Floats:
     """Adjust e-values as `adjust_evalues`, by their logarithms, which may be too large for them."""
     return _closed(logs, np.logaddexp, lambda total, count: total - np.log(count))
+
+
+def _too_much(values: Floats) -> int:
+    """Return by how many doublings the sum may be too large for a float."""
+    return values.size.bit_length() if values.max() > LARGE else 0
 
 
 def _closed(values: Floats, plus: np.ufunc, mean: Callable[[Floats, Ints], Floats]) -> Floats:
