@@ -177,6 +177,7 @@ def test_progress_counts_all_data_sets():
         ({"lens": "classwise"}, "not be a family of lenses here; got classwise"),
         ({"test": "sk"}, "did you mean 'skce'"),
         ({"null": "exakt"}, "did you mean 'exact'"),
+        ({"null": "tolerance"}, "must come with a tolerance; got none; pass tolerance= alone"),
         ({"bins": 3}, "options must be taken by a test"),
         ({"by": "site"}, "got 'by'; leave it out"),
         ({"equivalence": True}, "equivalence must come with a tolerance"),
