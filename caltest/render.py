@@ -216,6 +216,7 @@ def verdict(rejected: bool) -> str:  # noqa: FBT001 - a value to word, not a swi
 WIDTH = 80
 
 _SMALLEST_CELL = 12
+_LARGEST_CELL = 24  # where the grid is wider anyhow: the longest name of a test
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # what a formula begins with, wide ones too
 # Blanks at which no line ends: "12 %", "3.1 points", "p = 0.02", "B = 99".
 _TOGETHER = re.compile(r"(?<=\d) (?=%|points\b)|(?<=\b\w) (?=[=<>] )|(?<=\b\w [=<>]) ")
@@ -351,9 +352,12 @@ def _text_grid(sheet: Sheet) -> list[str]:
 
 
 def _fitted(table: list[list[str]], n_text: int) -> list[list[str]]:
-    """Shorten the widest columns of text until the grid is at most 80 wide."""
+    """Shorten the widest columns of text until the grid is at most 80 wide, if it can be."""
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
-    while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
+    gaps, least = 2 * (len(widths) - 1), _SMALLEST_CELL
+    narrow = [min(width, least) for width in widths[:n_text]] + widths[n_text:]
+    least = least if sum(narrow) + gaps <= WIDTH else _LARGEST_CELL
+    while sum(widths) + gaps > WIDTH and max(widths[:n_text]) > least:
         widths[widths.index(max(widths[:n_text]))] -= 1
     pairs = (zip(row, widths, strict=True) for row in table)
     return [[_shortened(cell, width) for cell, width in row] for row in pairs]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -202,11 +203,19 @@ def check_classes(classes: object, m: int) -> AnyArray:
     if values.shape != (m,):
         rule = "classes must name each column of probs"
         raise invalid(rule, f"shape {values.shape} for {m} columns", remedy)
-    names = values.tolist()
+    names = check_not_blank(values.tolist())
     if len(set(names)) < m:
         twice = next(value for value in names if names.count(value) > 1)
         raise invalid("classes must differ from each other", f"{twice!r} twice", remedy)
     return read_only(values)
+
+
+def check_not_blank(names: list[Any]) -> list[Any]:
+    """Check that names of classes can be seen: a blank one is as good as missing."""
+    if blank := [one for one in names if isinstance(one, str) and not one.strip()]:
+        remedy = "drop rows without a label, or name their class"
+        raise invalid("labels and classes must not be blank", repr(blank[0]), remedy)
+    return names
 
 
 def check_class(k: object, classes: AnyArray, name: str = "k") -> int:
@@ -301,7 +310,7 @@ def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
             raise invalid(rule, f"{m} columns of probs", "pass integers or strings")
         names = False, True
     elif values.dtype.kind == "U":
-        names = sorted(set(values.tolist()))
+        names = check_not_blank(sorted(set(values.tolist())))
         if len(names) != m:
             rule = f"classes must be given where {name} do not show each class"
             got = f"{len(names)} distinct labels, {listing(names)}, for {m} columns"

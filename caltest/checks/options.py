@@ -62,6 +62,10 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
     if check_flag(equivalence, "equivalence") and tolerance is None:
         rule = "equivalence must come with a tolerance"
         raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
+    if tolerance is None and isinstance(null, str) and null == "tolerance":  # as it is printed
+        raise invalid(
+            "null 'tolerance' must come with a tolerance", "none", "pass tolerance= alone"
+        )
     if tolerance is None:
         return None
     if null is not None:

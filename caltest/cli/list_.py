@@ -15,6 +15,7 @@ from caltest.checks import FOLDER, URN, check_choice, load_schema
 from caltest.cli import completion
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text
+from caltest.errors import invalid, shown
 from caltest.results import HTestTable
 
 TITLES = {
@@ -42,6 +43,13 @@ def _complete_key(context: typer.Context, incomplete: str) -> list[str]:
 def list_(kind: str | None = None, key: str | None = None, *, output: Path | None = None) -> None:
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
+    if kind is not None and kind not in TITLES and key is None:
+        for name in TITLES:
+            if kind in completion.registry(name):
+                remedy = f"caltest list {name} {kind} shows it"
+                raise invalid(
+                    f"KIND must be one of {', '.join(map(repr, TITLES))}", shown(kind), remedy
+                )
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
     listed: dict[str, list[tuple[str, str]]] = {}
     if key is None:

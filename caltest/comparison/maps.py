@@ -184,11 +184,8 @@ def _logits(given: ModelData) -> object:
         return tables.choose_columns(columns, label=given.label, **asked)["probs"]
     if not models.is_model(model):
         return model
-    if tables.is_table(table):
-        X = tables.features_of_frame(table, given.features, [given.label])
-    else:
-        X = checks.check_pair(data)[0]
-    return models.predict(model, X)[0]
+    X = table if tables.is_table(table) else checks.check_pair(data)[0]
+    return models.predict(model, given.features_in(X) if tables.is_table(X) else X)[0]
 
 
 def _made(name: str, value: object, m: int, *, from_logits: bool, asked_as: str) -> Calibrator:

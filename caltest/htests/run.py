@@ -202,7 +202,8 @@ def test_calibration(
         frames with `label=`.
     y : (n,) or one-hot (n, m) array, optional
         Labels, where `model` predicts the rows of `data`, which is X alone. Where X is a data
-        frame, `by=`, `sample_weight=`, `cluster=` and `time=` may name columns of it.
+        frame, `by=`, `sample_weight=`, `cluster=` and `time=` may name columns of it, which the
+        model does not see unless it was fitted by their names; those of `by=` it does.
     test : str, callable, Measure or list, default "combined"
         Keys are in `caltest.htests.REGISTRY`; of a callable `f(probs, labels)` large values speak
         against calibration, see `caltest.measures.from_callable`. The default combines several
@@ -277,7 +278,8 @@ def test_calibration(
     Other Parameters
     ----------------
     label, features, probs : str or list of str, optional
-        Columns of the data frame: the label, the features of `model`, the probabilities.
+        Columns of the data frame: the label, the features of `model`, by default those by whose
+        names it was fitted, else all that are not named here, and the probabilities.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
     mean, scale, members, quantiles : str, optional

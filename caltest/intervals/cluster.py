@@ -89,15 +89,19 @@ def cluster_tolerance_test(
     if squares:
         z = squared_deviation(used, predictions, clusters, found).z(tau)
         degrees = min(degrees, effective_count(clusters) - 1.0)
+    drawn: int | None = None
     if tolerance.equivalence:
         floor = known.boundary_tail(predictions, tolerance)
     else:
         flipped = cluster_test(measure, predictions, draws).distribution
         floor = 0.0 if flipped is None else resampling_pvalue(found.estimate - tau, flipped)
+        drawn = None if flipped is None else flipped.size
     pvalue = max(student_sf(tolerance.signed(z), degrees), floor)
     text = LIMITS.format(words=clusters.words()).replace("interval", "limit")
     estimate = found.estimate if used is measure else math.sqrt(max(found.estimate, 0.0))
-    about: dict[str, Any] = {"alternative": tolerance.alternative, "notes": clusters.notes(STUDENT)}
+    text += ", at least that of flipped signs" if drawn else ""
+    about: dict[str, Any] = {"alternative": tolerance.alternative, "n_resamples": drawn}
+    about["notes"] = clusters.notes(STUDENT)
     about["parameters"] = {"tolerance": tolerance.value, **dependence_parameters(predictions)}
     return outcome_of("t", z, pvalue, text, estimate, **about)
 

@@ -20,6 +20,7 @@ from caltest.types import Floats, Ints
 EValues = ArrayLike | Sequence[object]
 
 SCORES = ("brier", "log")
+LARGE = 1e290  # the sum of larger ones may be infinite
 TOWARDS_SECOND = 0.75  # Henzi and Ziegel (2022), section 5
 
 
@@ -80,7 +81,10 @@ def combine_evalues(
     share = (
         np.ones(values.size) if weights is None else check_weights(weights, values.size, "weights")
     )
-    return float(np.average(values[share > 0], weights=share[share > 0]))  # 0 times infinity is 0
+    share = np.ldexp(share, -math.frexp(share.max())[1])
+    kept, step = share > 0, _too_much(values)  # 0 times infinity is 0
+    mean = np.average(np.ldexp(values[kept], -step), weights=share[kept])
+    return float(np.ldexp(mean, step))
 
 
 def adjust_evalues(evalues: EValues) -> Floats:
@@ -112,12 +116,19 @@ def adjust_evalues(evalues: EValues) -> Floats:
     >>> adjust_evalues([30.0, 0.5, 0.2])
     array([10.23333333,  0.35      ,  0.2       ])
     """
-    return _closed(_check_evalues(evalues), np.add, np.divide)
+    values = _check_evalues(evalues)
+    step = _too_much(values)
+    return np.asarray(np.ldexp(_closed(np.ldexp(values, -step), np.add, np.divide), step))
 
 
 def adjust_log_evalues(logs: Floats) -> Floats:
     """Adjust e-values as `adjust_evalues`, by their logarithms, which may be too large for them."""
     return _closed(logs, np.logaddexp, lambda total, count: total - np.log(count))
+
+
+def _too_much(values: Floats) -> int:
+    """Return by how many doublings the sum may be too large for a float."""
+    return values.size.bit_length() if values.max() > LARGE else 0
 
 
 def _closed(values: Floats, plus: np.ufunc, mean: Callable[[Floats, Ints], Floats]) -> Floats:

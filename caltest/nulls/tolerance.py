@@ -56,14 +56,22 @@ def tolerance_test(
         outcome = at_least(outcome, tail, what)
     elif few or predictions.n < ROWS_FOR_LIMIT or known.tolerance_method == "bootstrap":
         # Too many sums may be as large as the maximum for the limit of KS, with any number of rows.
-        tail = noise_tail(measure, predictions, draws, tolerance.value if few else 0.0)
+        tail, drawn = noise_tail(measure, predictions, draws, tolerance.value if few else 0.0)
         distance = "probability of redrawn labels that are off by the distance from the tolerance"
         outcome = at_least(outcome, tail, distance if few else "p-value of calibration")
+        by_labels = drawn is not None and outcome.distribution is None
+        text = f"{outcome.null_text}, at least that of redrawn labels"
+        text = text if by_labels else outcome.null_text
+        outcome = replace(outcome, n_resamples=drawn, null_text=text)
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})
 
 
-def noise_tail(measure: Measure, predictions: Predictions, draws: Draws, tolerance: float) -> float:
+def noise_tail(
+    measure: Measure, predictions: Predictions, draws: Draws, tolerance: float
+) -> tuple[float, int | None]:
     r"""Return how likely labels redrawn from the predictions are as far off as beyond a tolerance.
+
+    Also how many were redrawn, which limits how small it can be: None where all are listed.
 
     Few events do not show how much an error varies, but those redrawn do. A norm T of mean
     deviations is at most that of the error and that of the noise, so that noise of at least
@@ -75,8 +83,8 @@ def noise_tail(measure: Measure, predictions: Predictions, draws: Draws, toleran
     found: Any = exact_test(measure.unrooted, predictions, draws).replicates
     values = found.values[:1]
     beyond = np.maximum(np.maximum(values, 0.0) ** (1.0 / power) - edge, 0.0) ** power
-    law = found if found.law is None else found.law
-    return float(law.pvalues(np.minimum(values, beyond))[0])
+    law, drawn = (found, draws.n_resamples) if found.law is None else (found.law, None)
+    return float(law.pvalues(np.minimum(values, beyond))[0]), drawn
 
 
 def at_least(outcome: Outcome, tail: float, what: str) -> Outcome:

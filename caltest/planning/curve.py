@@ -25,6 +25,7 @@ from caltest.predictions import ModelData, Rows
 from caltest.predictions.options import Procedure, Truth, WeightedOptions, parted
 from caltest.types import Floats
 
+MOST_ROWS = 10**7  # of a data set, which is drawn row by row
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
@@ -68,7 +69,7 @@ def power(
     y : array, optional
         Labels are never needed, and play no part.
     n : int or list of int
-        Number of rows, at least 1; several give a power curve.
+        Number of rows, from 1 to 10 million; several give a power curve.
     n_datasets : int, default 1000
         Simulated data sets for each n; the standard error of a power of 0.8 is then 0.013.
     n_resamples : int, default 199
@@ -159,12 +160,12 @@ def power(
     """
     values = checks.as_array(n, "n")
     if values.ndim == 0:
-        sizes = [checks.check_integer(n, "n")]
+        sizes = [checks.check_integer(n, "n", most=MOST_ROWS)]
     elif values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
         rule = "n must be an integer of at least 1, or a list of such"
         raise invalid(rule, shown(n), "pass [100, 200, 500]")
     else:
-        sizes = sorted(set(values.tolist()))
+        sizes = sorted({checks.check_integer(one, "n", most=MOST_ROWS) for one in values.tolist()})
     drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
     planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     rows = list[list[PowerRow]]()
@@ -382,7 +383,7 @@ def sample_size(
         remedy = f"pass {of_classes if setting.m else 'spread= or shift='}, or truth="
         raise invalid(rule, "calibrated predictions", remedy)
     n_min = checks.check_integer(n_min, "n_min", minimum=2)
-    n_max = checks.check_integer(n_max, "n_max", minimum=2)
+    n_max = checks.check_integer(n_max, "n_max", minimum=2, most=MOST_ROWS)
     if n_min >= n_max:
         raise invalid("n_max must be above n_min", f"{n_max} and {n_min}", "widen the range")
     search = SizeSearch(planned, target, n_min, n_max, n_datasets, progress)

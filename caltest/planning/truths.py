@@ -471,12 +471,12 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
 
 def _features(data: object, given: ModelData) -> object:
     if tables.is_table(data):
-        taken = [one for one in (given.label, given.sample_weight) if isinstance(one, str)]
-        return tables.features_of_frame(data, given.features, taken)
+        return given.features_in(data)
     unused = {"label": given.label, "features": given.features}
     checks.check_unused("where data is not a data frame", **unused)
     # The (X, y) of `test_calibration`, whose labels play no part.
-    return data[0] if isinstance(data, tuple) and len(data) == 2 else data
+    X = data[0] if isinstance(data, tuple) and len(data) == 2 else data
+    return given.features_in(X) if tables.is_table(X) else X
 
 
 def _names(classes: object, m: int) -> object:

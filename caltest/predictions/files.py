@@ -526,21 +526,29 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
             raise
         # A quote inside a field that none surrounds, 5" pipe, stands for itself; one before a
         # field may take in the next lines.
-        lines = io.TextIOWrapper(io.BytesIO(_content(opened.source)), "utf-8-sig")
         quoted = io.StringIO()
         writer = csv.writer(quoted, delimiter=opened.sep)
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(_lines(opened), start=1):
             try:
                 writer.writerows(csv.reader([line], delimiter=opened.sep, strict=True))
             except csv.Error:
-                rule = "a field that starts with a quote must end with one on the same line"
-                got = f"{line.strip()!r} at line {number} of {opened.name!r}"
-                remedy = 'close it, and write each quote within it twice, as in "5"" pipe"'
-                raise invalid(rule, got, remedy) from error
+                raise _unclosed(line, number, opened) from error
         frame = pl.read_csv(quoted.getvalue().encode(), **options)
+    if not frame.height and any("\n" in name for name in frame.columns):
+        raise _unclosed(next(_lines(opened)), 1, opened)
     frame = frame.rename(lambda name: name.replace('""', '"'))  # as Polars reads the fields below
     empty = pl.all_horizontal(pl.all().is_null())
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame
+
+
+def _lines(opened: Opened) -> Iterator[str]:
+    return iter(io.TextIOWrapper(io.BytesIO(_content(opened.source)), "utf-8-sig"))
+
+
+def _unclosed(line: str, number: int, opened: Opened) -> InvalidInput:
+    rule = "a field that starts with a quote must end with one on the same line"
+    got = f"{line.strip()!r} at line {number} of {opened.name!r}"
+    return invalid(rule, got, 'close it, and write each quote within it twice, as in "5"" pipe"')
 
 
 def _read_text(opened: Opened) -> pl.DataFrame:

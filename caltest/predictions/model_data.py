@@ -33,7 +33,8 @@ class ModelData:
     y : object
         Labels where data is X alone; with it the data become (X, y), and this None.
     label, features, probs : optional
-        Columns of the data frame; the features are by default all other columns.
+        Columns of the data frame; the features are by default those by whose names the model was
+        fitted, else all other columns, and of (X, y) all but weights, clusters and times.
     mean, scale, members, quantiles : optional
         Columns of forecasts, as for `Forecasts.from_frame`.
     classes, from_logits, renormalize, ordinal : optional
@@ -118,6 +119,19 @@ class ModelData:
         given = {name: getattr(self, name) for name in FORECASTS}
         return {name: one for name, one in given.items() if one is not None}
 
+    def features_in(self, X: object, *taken: object) -> object:
+        """Return the columns of a data frame that the model is given.
+
+        Those of `features`, or those by whose names it was fitted; of a model that does not know
+        names all but the label, weights, clusters and times, and others that are `taken`.
+        """
+        names, own = tables.table_of_frame(X).names, getattr(self.model, "feature_names_in_", None)
+        features, own = self.features, [] if own is None else [str(name) for name in own]
+        if features is None and own and {*own} <= {*names} - {self.label}:
+            features = own
+        others = (self.label, self.sample_weight, *self.dependence.columns, *taken)
+        return tables.features_of_frame(X, features, [v for v in others if isinstance(v, str)])
+
     def needs(self, name: str) -> bool:
         """Tell whether a column of the data may be one that is named, or has the prefix of some."""
         probs = (*tables.PREFIXES, "probs") if self.probs is None else self.probs
@@ -189,6 +203,7 @@ class ModelData:
                 weight = tables.column_or_values(features, self.sample_weight, "sample_weight")
                 rows = vars(self.dependence.of_table(features, None))
                 given = replace(self, by=by, sample_weight=weight, **rows)
+                data = (self.features_in(X), y) if models.is_model(model) else data
         suspect_index(labels=y, by=given.by, cluster=given.cluster)
         by = given.by
         result: Rows
@@ -249,9 +264,7 @@ class ModelData:
         }
         if not models.is_model(model):
             return Predictions(model, y, **rows, **self.options)
-        taken = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
-        X = tables.features_of_frame(df, self.features, [v for v in taken if isinstance(v, str)])
-        return self._of_model(model, X, y, rows)
+        return self._of_model(model, self.features_in(df, by, *crossed), y, rows)
 
     def _of_model(self, model: object, X: object, y: object, rows: dict[str, Any]) -> Rows:
         if not models.is_forecaster(model):

@@ -157,6 +157,8 @@ def features_of_frame(
     if features is None:
         features = [name for name in names if name not in others]
     wanted = [features] if isinstance(features, str) else features
+    if list(wanted) == list(names):
+        return df
     chosen = [names[checks.check_choice(str(name), names, "features")] for name in wanted]
     return frame.select(nw.col(*chosen)).to_native()
 

@@ -195,7 +195,7 @@ class HTest(Decided, Result):
         about |= {name: getattr(outcome, name) for name in shared}
         notes = (note, *outcome.notes, *outcome.degenerate, *remarks)
         about["notes"] = tuple(filter(None, notes))
-        if outcome.distribution is not None:
+        if outcome.distribution is not None or outcome.n_resamples is not None:
             about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
         return cls(null_distribution=outcome.distribution, **about)
 

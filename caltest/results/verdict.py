@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -181,15 +181,14 @@ def verdict_of_table(table: HTestTable, p: float) -> Verdict:
     worst = table.rows[table.order[0]]
     claim = wording.claim_of(worst)
     few = wording.are_too_small(table)
-    bound, places = SPEAKS if table.level is None else table.level, []
+    bound = SPEAKS if table.level is None else table.level
     order = table.order[: None if table.tests else MOST_PLACES].tolist()
-    for i in () if p > bound or claim.is_good else order:  # what is rejected, the worst first
-        own = worst_range(wording.picked(table.rows[i], table))
-        for place in wording.places_of(table, [i] if table.adjusted[i] <= bound else []):
-            name = place.name if own is None else f"{place.name}, {own.name}"
-            places.append(replace(own or place, kind=place.kind, name=name, pvalue=place.pvalue))
+    is_found = p <= bound and not claim.is_good
+    # What is rejected, the worst first.
+    places = list(_places(table, (i for i in order if is_found and table.adjusted[i] <= bound)))
     first, rest = wording.answer_of_table(table, p)
-    named = [replace(place, name=wording.place_of_table(place, table)) for place in places]
+    told = places or (_places(table, order[:1]) if rest and not claim.is_good else [])
+    named = [replace(place, name=wording.place_of_table(place, table)) for place in told]
     sentences = [("answer", first), *_where(named, rest)]
     if table.difference is not None:
         sentences.append(("difference", wording.difference_in_words(table.difference)))
@@ -197,6 +196,15 @@ def verdict_of_table(table: HTestTable, p: float) -> Verdict:
     about |= {"headline": wording.headline_of_table(table, p), "data_name": worst.data_name}
     about |= {"size": worst.size, "shown": worst if table.tests else None}
     return _verdict(table, p, claim, sentences, places, **about)
+
+
+def _places(table: HTestTable, numbers: Iterable[int]) -> Iterator[Gap]:
+    """Yield the gaps of rows of a table, or the worst range of what is right on average."""
+    for i in numbers:
+        own = worst_range(wording.picked(table.rows[i], table))
+        for place in wording.places_of(table, [i]):
+            name = place.name if own is None else f"{place.name}, {own.name}"
+            yield replace(own or place, kind=place.kind, name=name, pvalue=place.pvalue)
 
 
 def verdict_of_segments(test: SegmentsTest, p: float) -> Verdict:

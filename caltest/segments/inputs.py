@@ -146,7 +146,7 @@ def _features(features: object, given: ModelData) -> Named:
         rule = "segments or features must be given where data has no columns beside the predictions"
         raise invalid(rule, "neither", "pass features=X, or segments= with columns or a matrix")
     known = tables.table_of_frame(frame).names
-    taken = [str(given.label)]
+    taken = [str(given.label), *given.dependence.columns]
     if isinstance(given.sample_weight, str):
         taken.append(given.sample_weight)
     if given.model is None or tables.is_table(given.model):

@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caltest.checks.arrays import listing
+from caltest.checks.arrays import check_not_blank, listing
 from caltest.checks.options import check_choice, check_not_label, check_once
 from caltest.errors import invalid, shown
 from caltest.predictions.parts import family
@@ -153,7 +153,7 @@ def _classes(
             # The one that the column is named after is the last.
             own = [v for v in values if v != own[0]] + own if own[0] in values else values
         names = classes_in_order(names, own)
-        return (texts := tuple(map(str, names))), texts
+        return (texts := tuple(check_not_blank(list(map(str, names))))), texts
     own = _numbers(own, kind)
     if len(columns) == 1:  # as where rows are read: p_0 is the probability of the label 0
         own = [1, 0] if own == [0] else [0, 1]

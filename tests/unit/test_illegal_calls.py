@@ -122,6 +122,7 @@ CALLS = {
     "labels-unseen-class-without-names": predictions(P3, ["cat", "dog", "cat"]),
     "labels-classes-too-few": predictions(P3, [0, 1, 2], classes=["cat", "dog"]),
     "labels-classes-twice": predictions(classes=["cat", "cat"]),
+    "labels-classes-blank": predictions(P3, ["cat", "", "dog"]),
     "labels-classes-unordered": predictions(classes={"cat"}),
     "labels-weight-negative": predictions(sample_weight=[1, -1, 1]),
     "labels-weights-all-zero": predictions(sample_weight=[0, 0, 0]),

@@ -93,6 +93,12 @@ def test_text_fits_80_columns(make_test, make_table, summary):
         assert max(map(len, text.expandtabs().splitlines())) <= 80
 
 
+def test_names_of_tests_are_whole_where_the_table_is_wide_anyhow():
+    rows = [("calibration-in-the-large", *["1234567"] * 10)]
+    text = render.text(render.Sheet(title="", header=("test", *"abcdefghij"), rows=rows, n_text=1))
+    assert "calibration-in-the-large  1234567" in text
+
+
 def test_shortened_names_keep_both_ends(make_table):
     """Names of classes often differ at their ends only."""
     rows = [{"lens": f"classwise[{'x' * 90}{end}]"} for end in "ab"]

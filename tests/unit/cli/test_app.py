@@ -8,6 +8,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -43,6 +44,7 @@ def test_no_command_prints_the_help(caltest, group, commands):
         (["list", "--probs", "p_"], "caltest list has no option --probs. Try caltest list --help"),
         (["test", "x.csv", "--label", "y", "--level", "five"], "Invalid value for '--level'"),
         (["test", "x.csv", "--label", "y", "--fail"], "--fail needs a significance level"),
+        (["list", "jeffreys"], "got 'jeffreys'; caltest list tests jeffreys shows it"),
         (["list", "lens"], "KIND must be one of 'tests', 'measures', 'nulls', 'lenses', 'kernels'"),
     ],
 )
@@ -169,8 +171,9 @@ def test_interruption_is_one_line(caltest, monkeypatch, error, cause, finished):
     assert err.count("\n") == 1
 
 
-def test_lack_of_memory_is_one_line(caltest):
-    finished = caltest("power", "--beta", "2,5", "--n", "1e15", "--seed", "1")
+def test_lack_of_memory_is_one_line(caltest, monkeypatch):
+    monkeypatch.setattr(app, "app", lambda *_arguments, **_options: np.empty(10**17))
+    finished = caltest("list")
     assert finished.status == 2
     assert finished.err.startswith("caltest: not enough memory: ")
     assert finished.err.count("\n") == 1

@@ -85,6 +85,9 @@ def test_combination_refuses_what_is_no_evalue():
         assert product == pytest.approx(1e200)
     assert ct.combine_evalues([1.0, 3.0], weights=[3.0, 1.0]) == 1.5
     assert ct.combine_evalues([1.0, np.inf], weights=[1.0, 0.0]) == 1.0
+    assert ct.combine_evalues([1e308] * 3) == 1e308
+    assert ct.combine_evalues([1.0, 2.0], weights=[1e308, 1e308]) == 1.5
+    assert adjust_evalues([1.7e308, 0.9e308])[0] == pytest.approx(1.3e308)
     with pytest.raises(NotApplicable, match="restart=True is no e-value"):
         ct.combine_evalues([ct.monitor(restart=True)])
 

@@ -169,6 +169,7 @@ def test_progress_counts_all_data_sets():
         ({"n": 0}, "n must be an integer of at least 1"),
         ({"n": []}, "n must be an integer of at least 1, or a list of such"),
         ({"n": [10, 2.5]}, "n must be an integer of at least 1, or a list of such"),
+        ({"n": [10, 10**9]}, "n must be at most 10,000,000; got 1000000000"),
         ({"level": 5}, "pass 0.05 for 5 %"),
         ({"n_datasets": 0}, "n_datasets must be an integer of at least 1"),
         ({"n_resamples": 18}, "got 18; pass 19 or more"),
@@ -176,6 +177,7 @@ def test_progress_counts_all_data_sets():
         ({"lens": "classwise"}, "not be a family of lenses here; got classwise"),
         ({"test": "sk"}, "did you mean 'skce'"),
         ({"null": "exakt"}, "did you mean 'exact'"),
+        ({"null": "tolerance"}, "must come with a tolerance; got none; pass tolerance= alone"),
         ({"bins": 3}, "options must be taken by a test"),
         ({"by": "site"}, "got 'by'; leave it out"),
         ({"equivalence": True}, "equivalence must come with a tolerance"),
@@ -446,6 +448,7 @@ def test_equivalence_may_be_planned_for_calibrated_predictions():
         ({"slope": 0.5, "power": 1}, "got 1; pass 0.8 for 80 %"),
         ({"slope": 0.5, "n_min": 1}, "n_min must be an integer of at least 2"),
         ({"slope": 0.5, "n_max": 20}, "n_max must be above n_min"),
+        ({"slope": 0.5, "n_max": 10**9}, "n_max must be at most 10,000,000"),
         ({"slope": 0.5, "test": ["skce", "brier"], "null": None}, "test must be a single test"),
     ],
 )

@@ -43,7 +43,7 @@ def test_names_become_codes(values):
 
 
 def test_clusters_are_no_features_of_a_model():
-    """A model of a table sees neither clusters nor times."""
+    """A model of a table sees neither clusters nor times, nor weights."""
     seen = []
 
     def model(X):
@@ -53,7 +53,10 @@ def test_clusters_are_no_features_of_a_model():
     ct.test_calibration(
         model, frame(pd.DataFrame), label="y", cluster="patient", time="day", lag=0, test="brier"
     )
-    assert seen[0] == ["prob"]
+    features = frame(pd.DataFrame).drop(columns="y").assign(weight=1.0)
+    named = {"cluster": "patient", "sample_weight": "weight", "lag": 0, "time": "day"}
+    ct.test_calibration(model, features, Y, test="brier", **named)
+    assert [seen[0], seen[-1]] == [["prob"], ["prob"]]
 
 
 def test_times_are_steps():

@@ -34,6 +34,8 @@ WITH_PROBS = TABLE.with_columns(p_no=pl.Series(PROBS[:, 0]), p_yes=pl.Series(PRO
         (ON_TABLE, TABLE.drop("site"), {"label": "y"}, NAME),
         (ON_TABLE, TABLE, {"label": "y", "by": "site"}, NAME),
         (ON_TABLE, TABLE, {"label": "y", "features": ["age", "dose"]}, NAME),
+        (ON_TABLE, TABLE, {"label": "y", "by": "dose"}, NAME),
+        (ON_TABLE, (TABLE.drop("y"), Y), {"by": "site"}, NAME),
         (PROBS, Y, {}, "arrays"),
         (PROBS[:, 1], Y, {}, "arrays, event: yes"),
         (PROBS[:, 1], Y, {"classes": ["no", "yes"]}, "arrays, event: yes"),

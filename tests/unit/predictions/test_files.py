@@ -113,6 +113,9 @@ def test_quotes_inside_fields_stand_for_themselves(tmp_path):
         path.write_text(f'y,p,note\n1,0.75,5" pipe\n0,0.25,{note}\n1,0.5,x\n')
         with pytest.raises(InvalidInput, match=rf"end with one .*{note}' at line 3 of 't.csv'"):
             Predictions.read(path, label="y")
+    path.write_text('"y,p\n1,0.75\n0,0.5\n')
+    with pytest.raises(InvalidInput, match=r"end with one .*'\"y,p' at line 1 of 't\.csv'"):
+        Predictions.read(path, label="y")
 
 
 @pytest.mark.parametrize(

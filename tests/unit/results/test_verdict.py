@@ -216,6 +216,9 @@ def test_groups_that_are_numbers_are_called_groups():
         "P(1) in group 1, at least 9.7 points too low: "
     )
     assert [place.name for place in found.places] == ["1"]
+    weak = replace(table, together=0.07).verdict()  # names the place in the same words
+    assert (weak.answer, weak.places) == ("weak evidence", ())
+    assert dict(weak.sentences)["where"] == dict(found.sentences)["where"]
 
 
 def tied(rows=300):

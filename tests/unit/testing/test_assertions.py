@@ -90,6 +90,12 @@ def test_tolerance_is_the_benefit_of_the_doubt():
         ({"equivalence": True, "tolerance": 0.1}, "use assert_within"),
         ({"rng": None}, "rng must be a seed"),
         ({"n_resamples": 49}, "allow a p-value of 0.01; got 49, .* 0.02; pass 999 or more"),
+        # The limit for n rows is at least the p-value of the redrawn labels.
+        ({"n_resamples": 49, "test": "skce", "tolerance": 0.01}, "allow .* 0.01; got 49"),
+        (
+            {"n_resamples": 49, "test": "ks", "tolerance": 0.1, "cluster": np.arange(50)},
+            "allow .* 0.01; got 49",
+        ),
         ({"level": 2}, "level must"),
     ],
 )
