@@ -76,12 +76,6 @@ def test_interval_that_has_no_meaning_is_refused():
 # ---- calibration in the large on the scale of probabilities -------------------------------------
 
 
-def test_weights_make_weighted_means():
-    p, y, w = np.array([0.9, 0.2, 0.4]), np.array([1, 1, 0]), np.array([1.0, 2.0, 0.5])
-    value = mean_calibration(Predictions(p, y, sample_weight=w))
-    assert value == pytest.approx(np.average(y, weights=w) - np.average(p, weights=w))
-
-
 def test_limit_is_the_normal_test_of_the_number_of_events():
     """Two-sided, with the variance of independent events, if there is one."""
     p, y = np.linspace(0.1, 0.8, 30), np.arange(30) % 2
