@@ -80,22 +80,6 @@ def test_sparse_groups_are_noted():
         run(data, null="asymptotic", groups=2, internal=True)
 
 
-def test_flipped_signs_are_those_of_the_residuals_of_clusters():
-    """Groups and variances stay, and each flip gives the sum of its squared deviations."""
-    rng = np.random.default_rng(2)
-    p, clusters = np.sort(rng.random(40)), np.arange(40) % 8
-    data = Predictions(p, rng.random(40) < p, clusters=clusters)
-    result = calibration_test(
-        None, data, test="hosmer-lemeshow", groups=4, null="cluster", n_resamples=255, rng=0
-    )
-    own = []
-    for signs in np.where(np.arange(1, 256)[:, None] >> np.arange(8) & 1, -1.0, 1.0):
-        flipped = (signs[clusters] * (data.labels - p)).reshape(4, 10).sum(axis=1)
-        mean = p.reshape(4, 10).mean(axis=1)
-        own.append((flipped**2 / (10 * mean * (1 - mean))).sum())
-    np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(own), rtol=1e-10)
-
-
 # ---- pigeon heyse --------------------------------------------------------------------------------
 
 

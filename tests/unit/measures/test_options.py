@@ -86,12 +86,6 @@ def test_illegal_option_is_refused(case):
             getattr(measures, name)([0.2, 0.7, 0.4], [0, 1, 1], **{option: value})
 
 
-@pytest.mark.parametrize("grade", [measures.Binomial, measures.Jeffreys, measures.Normal])
-def test_unknown_alternative_of_a_grade_is_refused(grade):
-    with pytest.raises(InvalidInput, match="alternative must be one of 'greater', 'two-sided'"):
-        grade(alternative="less")
-
-
 # ---- lenses of what is no number ----------------------------------------------------------------
 
 OTHERS = [

@@ -350,26 +350,6 @@ def test_other_ways_to_fit_are_near(options):
     assert np.abs(other.predict_proba(probs) - plain).mean() < 0.015
 
 
-@pytest.mark.full
-@wavy
-@pytest.mark.parametrize("from_logits", [False, True])
-def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):
-    """On a given axis or a new one."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    logits, probs, codes = overconfident(3, 20)
-    calibrator = GPCalibrator(from_logits=from_logits)
-    calibrator.fit(logits if from_logits else probs, codes)
-    ax = calibrator.plot_latent(confidence=0.9)
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(labels) == ["90 % band", "identity", "inducing inputs", "latent mean"]
-    assert calibrator.plot_latent(ax=ax) is ax
-    plt.close(ax.figure)
-
-
 @pytest.mark.parametrize(("logarithmic", "low", "high"), [(True, 0.002, 1.0), (False, -0.75, 1.25)])
 def test_plot_of_equal_scores_shows_their_surroundings(logarithmic, low, high):
     """All probabilities, or logits within 1; otherwise it starts at 1/500 of the largest."""
