@@ -44,6 +44,7 @@ TESTS = {
     "emax": Emax(),
 }
 BINS = (10, 15, 2**16)
+LARGE = [pytest.param(n, marks=pytest.mark.slow) for n in (100_000, 1_000_000)]
 
 
 def drawn(shape, n):
@@ -70,15 +71,7 @@ def check(p, y, cells, moved):
 
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    "n",
-    [
-        1000,
-        10_000,
-        pytest.param(100_000, marks=pytest.mark.slow),
-        pytest.param(1_000_000, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("n", [1000, 10_000, *LARGE])
 def test_values_are_those_of_the_rows(n, shape):
     """Within the bound where there is one, else as near as the documentation says."""
     check(*drawn(shape, n), MOVED | RARE if shape == "rare" else MOVED)
