@@ -215,14 +215,8 @@ def test_nearest_measure_for_few_rows_is_defined_for_one(key):
 
 def test_lists_of_tests_are_those_of_the_registry():
     """What a message recommends is what overrides the default."""
-    assert keys_offering("witness_kernel") == (
-        "combined",
-        "skce",
-        "skce-linear",
-        "skce-block",
-        "kce",
-        "mmce",
-    )
+    witnesses = " ".join(keys_offering("witness_kernel"))
+    assert witnesses == "combined skce skce-linear skce-block kce mmce"
     offered = keys_offering("tolerance")
     assert offered == ("skce", "skce-linear", "skce-block", "debiased-ece", "ks")
     known = {key for key, test in TESTS.items() if test.with_options({}).tolerance}

@@ -89,14 +89,8 @@ def test_illegal_option_is_refused(case):
 # ---- lenses of what is no number ----------------------------------------------------------------
 
 OTHERS = [
-    "calibration_belt_curve",
-    "confidence_band_curve",
-    "corp_band",
-    "corp_curve",
-    "expected_observed_interval",
-    "net_benefit",
-    "reliability_bins",
-    "score_decomposition",
+    *("calibration_belt_curve", "confidence_band_curve", "corp_band", "corp_curve"),
+    *("expected_observed_interval", "net_benefit", "reliability_bins", "score_decomposition"),
     "smooth_curve",
 ]
 

@@ -18,16 +18,8 @@ SAME_VALUE = ["skce", "kce", "mmce", "ece", "mce", "classwise-ece", "ks", "kuipe
 SAME_VALUE += ["cramer-von-mises", "hosmer-lemeshow"]
 ALL = [
     *SAME_VALUE,
-    "combined",
-    "debiased-ece",
-    "brier",
-    "log-loss",
-    "spiegelhalter",
-    "cox",
-    "calibration-in-the-large",
-    "calibration-slope",
-    "unreliability",
-    "cme",
+    *("combined", "debiased-ece", "brier", "log-loss", "spiegelhalter", "cox", "cme"),
+    *("calibration-in-the-large", "calibration-slope", "unreliability"),
 ]
 
 
