@@ -38,18 +38,6 @@ def three():
     return GPCalibrator(monotone=True).fit(probs, codes), probs
 
 
-@pytest.mark.full
-@wavy
-def test_temperature_is_found_in_logits():
-    """The latent function of logits that are twice too large has the slope 1/2."""
-    logits, _, codes = overconfident(4, 2000)
-    calibrator = GPCalibrator(from_logits=True).fit(logits, codes)
-    z = np.linspace(-4, 4, 9)
-    mean, lower, upper = calibrator.latent(z)
-    assert np.polyfit(z, mean, 1)[0] == pytest.approx(0.5, abs=0.05)
-    assert ((lower < mean) & (mean < upper)).all()
-
-
 def test_latent_band_is_that_of_centred_draws(three):
     """Its width against draws of the latent function, less their mean over the scores."""
     calibrator, _ = three

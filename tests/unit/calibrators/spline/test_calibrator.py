@@ -162,19 +162,6 @@ def test_lens_of_the_mode_sees_the_recalibrated_score(mode):
     np.testing.assert_array_equal(after.labels, before.labels)
 
 
-@pytest.mark.parametrize("mode", ["top-1", "within-top-2", "class-wise"])
-def test_calibration_improves_on_held_out_data(mode):
-    """KS error under the lens of the mode."""
-    probs, labels = simulated(n=20_000, m=6)
-    fitted = SplineCalibrator(mode=mode).fit(probs[:10_000], labels[:10_000])
-    lens = {"top-1": "confidence"}.get(mode, mode.replace("class-wise", "classwise"))
-    before, after = (
-        np.mean(ct.measures.ks_error(p[10_000:], labels[10_000:], lens=lens))
-        for p in (probs, fitted.predict_proba(probs))
-    )
-    assert after < before / 3
-
-
 def test_within_top_1_is_top_1():
     """The largest is the sum of the one largest."""
     probs, labels = simulated()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom, chi2, norm, poisson
+from scipy.stats import beta, chi2, norm
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.measures import expected_observed_interval, expected_observed_ratio, mean_calibration
@@ -44,18 +44,6 @@ def test_exact_limits_of_no_event_and_of_all(method):
     assert none.low == pytest.approx(8 / tail[method])
     every = expected_observed_interval(P, np.ones(20, int), method=method)
     assert every.low <= every.ratio < every.high
-
-
-@pytest.mark.parametrize("method", ["clopper-pearson", "poisson"])
-def test_exact_limits_cover(method):
-    """At least 95 % of the counts of their law have limits around its expectation, summed up."""
-    n, share = 20, 0.3
-    law = binom(n, share) if method == "clopper-pearson" else poisson(n * share)
-    covered = 0.0
-    for observed in range(n + 1):
-        one = expected_observed_interval(np.full(n, share), np.arange(n) < observed, method=method)
-        covered += law.pmf(observed) * (one.low <= 1 <= one.high)
-    assert covered >= 0.95
 
 
 def test_interval_that_has_no_meaning_is_refused():
