@@ -97,17 +97,13 @@ def test_json_of_every_map_follows_its_schema(capsys, table, key):
 @pytest.mark.parametrize(
     "words",
     [
-        ("test", "--test", "ece"),
-        ("test", "--test", "skce", "--tolerance", "0.01"),
         ("test", "--test", "skce", "--tolerance", "0.01", "--equivalence"),
         ("test", "--test", "skce,ece", "--lens", "classwise,confidence", "--level", "0.05"),
         ("test", "--by", "ward", "--correction", "none"),
         ("report", "--lens", "confidence", "--test", "ece", "--author", "A"),
         ("report", "--by", "ward", "--recalibrate", "temperature", "--level", "0.05"),
-        ("test", "--segments", "ward", "--level", "0.05"),
         ("report", "--lens", "confidence", "--test", "ece", "--segments", "ward"),
         ("report", "--test", "ece", "--tolerance", "0.1", "--meta", "limitations=few rows"),
-        ("compare", "--calibrators", "temperature", "--cv", "3"),
     ],
 )
 def test_json_of_commands_follows_its_schema(capsys, table, words):
