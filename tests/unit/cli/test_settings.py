@@ -42,12 +42,6 @@ def test_kernel_is_built_from_its_key():
         assert settings.test_options(settings.parse(texts), ["skce"]) == {"kernel": kernel}
 
 
-def test_options_of_several_tests_are_those_of_any():
-    """As in Python, an option goes to the tests that take it."""
-    chosen = settings.test_options(settings.parse(["bins=5", "estimator=biased"]), ["ece", "skce"])
-    assert chosen == {"bins": 5, "estimator": "biased"}
-
-
 def test_calibrator_takes_its_options_and_seed():
     """The seed and the threads go where there is a use for them."""
     made = settings.calibrator("dirichlet", settings.parse(["lam=0.1,1"]), seed=3, n_jobs=2)
