@@ -190,6 +190,16 @@ def test_all_ranks_is_one_spline_for_each_rank():
     assert fitted.curve(k=2).score[-1] == np.sort(probs, axis=1)[:, 1].max()
 
 
+def test_class_wise_is_one_spline_for_each_class():
+    """Of the probability of that class; rows are then normalised."""
+    probs, labels = simulated(m=3)
+    fitted = SplineCalibrator(mode="class-wise").fit(probs, labels)
+    maps = zip(probs.T, fitted.scores_, fitted.recalibrated_, strict=True)
+    values = np.column_stack([np.interp(*one) for one in maps])
+    expected = values / values.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.predict_proba(probs), expected, atol=1e-13)
+
+
 @pytest.mark.parametrize("mode", ["class-wise", "all-ranks"])
 def test_row_of_zeros_keeps_its_probabilities(mode):
     """Each class is impossible at its score by its own spline."""
