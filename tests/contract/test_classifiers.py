@@ -109,12 +109,17 @@ def test_same_seed_gives_the_same_model(classifier, m):
 @every_number_of_classes
 @every_classifier
 def test_names_of_classes_are_labels(classifier, m):
-    """The names of the classes carry no information but their order."""
+    """They carry no information but their order, nor do those of features; a copy says the same."""
+    pd = pytest.importorskip("pandas")
     X, y = blobs(m)
-    plain = classifier(random_state=0).fit(X, y)
-    named = classifier(random_state=0).fit(X, np.array(["a", "b", "c"])[y])
-    np.testing.assert_array_equal(plain.predict_proba(X), named.predict_proba(X))
-    assert set(named.predict(X)) <= set("abc")
+    frame, names = pd.DataFrame(X, columns=["u", "v"]), pd.Series(np.array(["a", "b", "c"])[y])
+    plain = classifier(random_state=0).fit(frame, y)
+    named = classifier(random_state=0).fit(frame, names)
+    named = pickle.loads(pickle.dumps(named))  # noqa: S301 - our own bytes
+    np.testing.assert_array_equal(plain.predict_proba(frame), named.predict_proba(frame))
+    assert set(named.predict(frame)) <= set("abc")
+    assert list(named.feature_names_in_) == ["u", "v"]
+    assert 0 < ct.test_calibration(named, (frame, names), n_resamples=19, rng=0).pvalue <= 1
 
 
 @pytest.mark.parametrize(
@@ -279,16 +284,3 @@ def test_features_whose_squares_overflow_are_refused(classifier):
     for call in (lambda: model.predict_proba(X), lambda: model.fit(X, y)):
         with pytest.raises(InvalidInput, match=rule):
             call()
-
-
-@every_classifier
-def test_strings_and_data_frames_are_tested(classifier):
-    """Labels are names, features have names, and a copy of the model says the same."""
-    pd = pytest.importorskip("pandas")
-    X, y = blobs(3)
-    frame, names = pd.DataFrame(X, columns=["u", "v"]), pd.Series(np.array(["a", "b", "c"])[y])
-    model = classifier(random_state=0).fit(frame, names)
-    model = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
-    result = ct.test_calibration(model, (frame, names), n_resamples=19, rng=0)
-    assert 0 < result.pvalue <= 1
-    assert list(model.feature_names_in_) == ["u", "v"]

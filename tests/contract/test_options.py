@@ -11,13 +11,8 @@ from caltest.htests import REGISTRY
 from caltest.htests.run import SEGMENT_OPTIONS, CalibrationOptions
 from caltest.predictions.options import Reading
 
-MOST = {
-    "test_calibration": 16,
-    "power": 12,
-    "sample_size": 12,
-    "sample_size_for_precision": 12,
-    "plan_monitoring": 12,
-}
+PLANS = ("power", "sample_size", "sample_size_for_precision", "plan_monitoring")
+MOST = {"test_calibration": 16, **dict.fromkeys(PLANS, 12)}
 
 
 def test_options_of_calibration_tests_are_those_of_data_and_measures():

@@ -68,10 +68,6 @@ def data_of(n, seed=3, pull=0.25):
     return ct.Predictions(1 / (1 + np.exp(-logit)), (rng.uniform(size=n) < true).astype(int))
 
 
-def one_grade(n, pd=0.12):
-    return ct.Predictions(np.full(n, pd), (np.arange(n) < round(n * pd * 1.25)).astype(int))
-
-
 def run(data, key, null, alternative, **options):
     """Run one test, without the warnings on degenerate data."""
     if alternative is not None:
@@ -170,19 +166,6 @@ def test_pvalue_of_a_grade_is_right(test, alternative, defaults):
         least, most = (min(1.0, 2 * min(pair)) for pair in zip(upper, lower, strict=True))
     assert told.low <= most * (1 + 1e-6)
     assert told.high >= least * (1 - 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("test", "null", "alternative"),
-    [case for case in CASES if case[0] in FOUR and not NULLS[case[1]].resamples],
-)
-def test_pvalue_of_the_rows_of_a_grade_is_that_on_its_counts(test, null, alternative):
-    """Both have the direction of the option."""
-    data = one_grade(400)
-    told = told_by(run(data, test, null, alternative))
-    assert told.alternative == alternative
-    upper = stats.binom.sf(int(data.labels.sum()) - 1, 400, 0.12)
-    assert told.share > 0.2 * upper  # nearly as likely, or likelier where defaults are correlated
 
 
 @pytest.mark.parametrize("portfolio", ["hosmer-lemeshow", "spiegelhalter"])

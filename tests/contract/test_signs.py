@@ -179,13 +179,10 @@ def test_plots_say_the_sign():
 
 @pytest.mark.parametrize("kind", ["htest", "htest-table", "verdict"])
 def test_json_of_the_earlier_sign_is_refused(kind):
-    """By its schema, and by its ends without one."""
+    """By its ends, whatever its schema."""
     result = ask("too low", by="ward") if kind == "htest-table" else ask("too low")
     result = result.verdict() if kind == "verdict" else result
-    name, _, version = result.schema.rpartition("/")
     values = json.loads(result.to_json())
-    with pytest.raises(ct.InvalidInput, match=rf"{result.schema}; got '{name}/{int(version) - 1}'"):
-        type(result).from_dict(values | {"schema": f"{name}/{int(version) - 1}"})
     for one in gaps_in(values):
         one["low"], one["high"] = -one["high"], -one["low"]
     with pytest.raises(ct.InvalidInput, match="must be limits of observed - predicted"):

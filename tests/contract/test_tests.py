@@ -161,19 +161,23 @@ def tail_of_all_vectors(measure, predictions):
 @every_exact_test
 def test_few_label_vectors_are_all_listed(key, case):
     """Where the predictions allow at most B + 1 of them nothing is drawn: p is the exact tail."""
+    inside, certain = [0.2, 0.9, 0.35, 0.6, 0.2, 0.75], [0.0, 0.9, 0.35, 0.6, 0.2, 1.0]
     for labels in ([1, 0, 0, 1, 1, 0], [1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 1]):
         with case(labels):
-            check_exact_tail(key, ct.Predictions([0.2, 0.9, 0.35, 0.6, 0.2, 0.75], labels))
+            check_exact_tail(key, ct.Predictions(inside, labels), 64)
+    for labels in ([0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 0, 1]):
+        with case("certain", labels):
+            check_exact_tail(key, ct.Predictions(certain, labels), 16)
 
 
-def check_exact_tail(key, predictions):
-    """Compare a p-value with the tail of all label vectors."""
+def check_exact_tail(key, predictions, count):
+    """Compare a p-value with the tail of all label vectors that are possible."""
     result, message = attempt(key, "exact", predictions, n_resamples=63)
     if result is None:
         assert "; " in message
         return
     assert (result.n_resamples, result.seed, result.null_distribution) == (None, None, None)
-    assert "all 64 label vectors" in result.null_text
+    assert f"all {count} label vectors" in result.null_text
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
         tail = tail_of_all_vectors(REGISTRY[key].with_options({}), predictions)

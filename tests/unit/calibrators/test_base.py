@@ -52,15 +52,6 @@ def test_column_of_labels_and_one_class_are_told():
         Identity().fit(P, [1, 0, 1, 1], sample_weight=[1, 0, 1, 1])
 
 
-def test_predictions_are_probabilities_with_labels():
-    """Nothing else can be passed beside them."""
-    predictions = Predictions(P, [0, 1, 1, 0])
-    calibrator = TemperatureScaling().fit(predictions)
-    assert "held out" in str(calibrator.summary(predictions, n_resamples=9, rng=0))
-    with pytest.raises(InvalidInput, match=r"y has no effect where X is a Predictions"):
-        calibrator.summary(predictions, [0, 1, 1, 0])
-
-
 def test_tags_say_what_a_calibrator_takes():
     """Classes beyond two, and negative values as logits."""
     assert not PlattScaling().__sklearn_tags__().classifier_tags.multi_class
@@ -203,3 +194,5 @@ def test_predictions_have_the_classes_of_the_map():
     assert Identity(classes=names).fit(known).classes_.tolist() == names
     with pytest.raises(InvalidInput, match="y has no effect without X"):
         fitted.summary(y=labels)
+    with pytest.raises(InvalidInput, match=r"y has no effect where X is a Predictions"):
+        fitted.summary(known, labels)

@@ -217,12 +217,9 @@ def test_unfit_parts_are_refused(case):
         CalibratedClassifier(estimator, calibrator, cv=2).fit(X, y)
 
 
-def test_text_that_is_no_way_to_split_is_refused():
+def test_text_that_is_no_way_to_split_and_no_features_are_refused():
     with pytest.raises(InvalidInput, match=r"cv must be .* 2, folds or 'prefit'; got '5'"):
         CalibratedClassifier(GaussianNB(), cv="5").fit(X, Y)
-
-
-def test_features_must_be_given():
     with pytest.raises(InvalidInput, match="X must be given; got None; pass the features"):
         CalibratedClassifier().fit(None, Y)
 

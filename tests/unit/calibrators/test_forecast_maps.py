@@ -202,18 +202,6 @@ class TestConformalOffset:
         inside = (moved.law.values[:, 0] <= y) & (y <= moved.law.values[:, 4])
         assert inside.sum() == 90
 
-    def test_new_outcomes_are_covered(self):
-        """Over data sets the share is at least the level, and at most 1 / (n + 1) more."""
-        n, shares = 19, []
-        for seed in range(300):
-            data = forecasts("quantiles", n + 40, seed)
-            new = data.subset(slice(n, None))
-            law = ConformalOffset().fit(data.subset(slice(n))).transform(new).law
-            y = new.outcomes
-            shares.append(np.mean((law.values[:, 0] <= y) & (y <= law.values[:, 4])))
-        error = 3 * np.std(shares) / np.sqrt(300)
-        assert 0.9 - error < np.mean(shares) < 0.9 + 1 / (n + 1) + error
-
     @pytest.mark.parametrize("levels", [[0.1, 0.4, 0.6, 0.9], [0.1, 0.4, 0.5, 0.6, 0.9]])
     def test_quantiles_do_not_cross(self, levels):
         """Forecasts much too wide have negative offsets, of which the inner ones meet."""

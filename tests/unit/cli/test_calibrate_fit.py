@@ -105,7 +105,7 @@ def test_summary_leaves_standard_output_to_the_map(caltest, wrong_csv):
     ("more", "message"),
     [
         ((), "Missing option '--method'"),
-        (("--method", "isotnic"), "did you mean 'isotonic'?"),
+        (("--method", "isotnic"), "; did you mean 'isotonic'?"),
         (("--method", "dirichlet", "--set", "lamb=1"), "did you mean 'lam'?"),
         (("--method", "dirichlet", "--set", "lam=-1"), "lam must be"),
         (("--method", "auto", "--set", "lam=1"), "--set for --method auto"),

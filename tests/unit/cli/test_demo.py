@@ -18,19 +18,11 @@ def printed():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "name", ["naive Bayes", "random forest", "logistic regression", "forest + temperature"]
-)
-def test_demo_has_one_line_for_each_model(printed, name):
-    """Accuracy, error and three p-values stand behind the name."""
-    lines = re.findall(rf"^{re.escape(name)}  +(\d.*)$", printed, flags=re.MULTILINE)
-    assert len(lines) == 1
-    assert len(re.findall(r"[\d.e-]+", lines[0])) >= 5
-
-
-@pytest.mark.full
-def test_demo_shows_a_whole_test(printed):
-    """One full htest block follows the table, whose one number for ten classes is labelled."""
+def test_demo_shows_models_and_a_whole_test(printed):
+    """Accuracy, error and three p-values of each model; then one full block."""
+    for name in ("naive Bayes", "random forest", "logistic regression", "forest + temperature"):
+        (line,) = re.findall(rf"^{re.escape(name)}  +(\d.*)$", printed, flags=re.MULTILINE)
+        assert len(re.findall(r"[\d.e-]+", line)) >= 5
     assert "each class by itself; least of 10 adjusted p-values" in printed
     assert "\tExact test of calibration" in printed
     assert "data:  GaussianNB() (n = 899, m = 10), lens: strong" in printed

@@ -205,14 +205,10 @@ def raiser(error):
     return echo
 
 
-def test_the_state_is_a_plain_file(refused, days):
-    """It is read and replaced, which no pipe can be, nor what - stands for."""
+def test_the_state_is_a_plain_file_and_not_the_output(refused, days, tmp_path):
+    """No pipe, nor what - stands for; also where it is not there yet, or a link leads to it."""
     for state in ("-", os.devnull):
         assert "STATE must be a plain file" in refused("monitor", state, days[0], *ASKED)
-
-
-def test_the_output_is_not_the_state(refused, days, tmp_path):
-    """Also where the state is not there yet, or a link leads to it."""
     state, link = tmp_path / "state.json", tmp_path / "link.json"
     link.symlink_to("state.json")
     for output in (state, link):

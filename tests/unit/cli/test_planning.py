@@ -121,6 +121,22 @@ def test_fitted_map_may_be_the_truth(caltest, tmp_path):
         ("sample-size --beta 2,5 --slope 0.9 --n-max 30", "raise --n-max"),
         ("sample-size --beta 2,5 --slope 0.9 --n-max 2", "--n-max must be above --n-min"),
         ("sample-size --beta 2,5 --slope 0.9 --test ece,ks", "got 2 tests; run it once for each"),
+        (
+            "power --beta 2,5 --power 0.8",
+            "no option --power; it belongs to caltest sample-size. Try",
+        ),
+        (
+            "power --beta 2,5 --n-max 500",
+            "no option --n-max; it belongs to caltest sample-size. Try",
+        ),
+        (
+            "power --beta 2,5 --ratio-width 0.2 --slope-width 0.2",
+            "belongs to caltest precision. Try",
+        ),
+        (
+            "sample-size --beta 2,5 --n 100",
+            "no option --n; it belongs to caltest power. Try caltest",
+        ),
         ("precision --dirichlet 1,1", "caltest precision has no option --dirichlet; it belongs to"),
         ("precision", "one of FILE, --beta must be given; got none"),
         ("precision --beta 2,5 --ratio-width 0", "--ratio-width must be a positive number"),
@@ -132,27 +148,6 @@ def test_bad_input_is_one_line(refused, line, message):
     command, *arguments = line.split()
     quick = ("--seed", "1") if command == "precision" else QUICK
     assert message in refused(command, *quick, *arguments)
-
-
-@pytest.mark.parametrize(
-    ("line", "command"),
-    [
-        ("power --beta 2,5 --power 0.8", "sample-size"),
-        ("power --beta 2,5 --slope 0.8 --n-max 500", "sample-size"),
-        ("power --beta 2,5 --ratio-width 0.2 --slope-width 0.2", "precision"),
-        ("sample-size --beta 2,5 --n 100", "power"),
-    ],
-)
-def test_option_of_another_command_names_it(caltest, line, command):
-    """As of `caltest power` when it did all three."""
-    words = line.split()
-    option = next(word for word in words[3:] if word.startswith("--") and word != "--slope")
-    finished = caltest(*words)
-    assert finished.err == (
-        f"caltest: caltest {words[0]} has no option {option}; it belongs to caltest {command}. "
-        f"Try caltest {command} --help.\n"
-    )
-    assert (finished.status, finished.out) == (2, "")
 
 
 def test_three_classes_have_no_width(refused, predictions_csv):

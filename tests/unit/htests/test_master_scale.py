@@ -1,7 +1,6 @@
 """`test_master_scale`: grades from a table, traffic lights, the portfolio, errors."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from caltest import test_master_scale as master_scale_test
 PD = [0.0005, 0.002, 0.01, 0.05, 0.2]
 DEFAULTS = [1, 2, 30, 55, 31]
 N = [1000, 1500, 2000, 1000, 100]
-BOUNDS = (0.05, 0.01, 0.001)  # of the traffic lights
 TESTS = ["binomial", "jeffreys", "normal", "vasicek"]
 
 
@@ -100,19 +98,6 @@ def test_lights_may_be_moved_or_left_out():
     ).replace("\n    ", " ")
     assert run(lights=None).traffic_lights == ()
     assert "light" not in str(run(lights=None, portfolio=()))
-
-
-@pytest.mark.full
-def test_grades_as_predicted_are_rarely_yellow():
-    """About 5, 1 and 0.1 % at most are yellow, orange and red or worse, of ten thousand grades."""
-    rng = np.random.default_rng(1)
-    n, pd = rng.integers(100, 3000, 10_000), np.exp(rng.uniform(-5, -2, 10_000))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        table = run(pd=pd, defaults=rng.binomial(n, pd), n=n, test="binomial", portfolio=())
-    counts = [sum(p <= bound for p in table.pvalues) for bound in (0.05, 0.01, 0.001)]
-    assert all(stats.binom.sf(k - 1, 10_000, b) > 1e-4 for k, b in zip(counts, BOUNDS, strict=True))
-    assert sum(light == "green" for light in table.traffic_lights) == 10_000 - counts[0]
 
 
 def test_print_says_which_side_the_lights_are_of():

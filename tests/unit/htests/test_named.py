@@ -53,16 +53,20 @@ def test_key_stands_for_an_estimator(key, options, estimator, predictions):
 
 
 def run(data, **options):
-    return calibration_test(None, data, test="hosmer-lemeshow", **options)
+    return calibration_test(None, data, **{"test": "hosmer-lemeshow", **options})
 
 
-@pytest.mark.parametrize(("m", "groups"), [(2, 10), (2, 6), (4, 10)])
+@pytest.mark.parametrize(
+    ("test", "m", "groups", "lost"),
+    [*(("hosmer-lemeshow", m, g, 2) for m, g in ((2, 10), (2, 6), (4, 10))),
+     ("pigeon-heyse", 2, 10, 1)],
+)  # fmt: skip
 @pytest.mark.parametrize("internal", [False, True])
-def test_degrees_of_freedom_are_printed_and_used(m, groups, internal):
-    """They are g (m - 1) for external data, (g - 2)(m - 1) for the development sample."""
+def test_degrees_of_freedom_are_printed_and_used(test, m, groups, lost, internal):
+    """They are g (m - 1) for external data; the development sample loses two groups, or one."""
     data = generative_model("M1", n=800, m=m, rng=0)
-    result = run(data, null="asymptotic", groups=groups, internal=internal)
-    df = (groups - 2 * internal) * (m - 1)
+    result = run(data, test=test, null="asymptotic", groups=groups, internal=internal)
+    df = (groups - lost * internal) * (m - 1)
     assert result.pvalue == pytest.approx(chi2.sf(result.statistic, df), rel=1e-9)
     assert (result.parameters["groups"], result.parameters["df"]) == (groups, df)
     text = " ".join(str(result).split())
@@ -78,35 +82,6 @@ def test_sparse_groups_are_noted():
     data = generative_model("M1", n=100, m=2, rng=0)
     with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
         run(data, null="asymptotic", groups=2, internal=True)
-
-
-def test_flipped_signs_are_those_of_the_residuals_of_clusters():
-    """Groups and variances stay, and each flip gives the sum of its squared deviations."""
-    rng = np.random.default_rng(2)
-    p, clusters = np.sort(rng.random(40)), np.arange(40) % 8
-    data = Predictions(p, rng.random(40) < p, clusters=clusters)
-    result = calibration_test(
-        None, data, test="hosmer-lemeshow", groups=4, null="cluster", n_resamples=255, rng=0
-    )
-    own = []
-    for signs in np.where(np.arange(1, 256)[:, None] >> np.arange(8) & 1, -1.0, 1.0):
-        flipped = (signs[clusters] * (data.labels - p)).reshape(4, 10).sum(axis=1)
-        mean = p.reshape(4, 10).mean(axis=1)
-        own.append((flipped**2 / (10 * mean * (1 - mean))).sum())
-    np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(own), rtol=1e-10)
-
-
-# ---- pigeon heyse --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("internal", [False, True])
-def test_degrees_of_freedom_are_those_of_the_paper(internal):
-    """They are g for external data, g - 1 for the development sample."""
-    data = generative_model("M1", n=500, m=2, rng=0)
-    options = {"test": "pigeon-heyse", "null": "asymptotic", "internal": internal}
-    result = calibration_test(None, data, **options)
-    assert result.parameters["df"] == 10 - internal
-    assert result.pvalue == pytest.approx(chi2.sf(result.statistic, 10 - internal), rel=1e-9)
 
 
 # ---- ks ------------------------------------------------------------------------------------------

@@ -110,24 +110,15 @@ def test_nothing_is_named_under_an_answer_that_does_not_reject():
     assert "for all together; the adjusted p-value is at most 0.05 in 1 of" in found.headline
 
 
-def test_raised_groups_have_the_chi2_law():
-    """P-values of clusters that are those of independent rows are not ranks of flipped signs."""
-    rows = Predictions(np.full(400, 0.005), np.zeros(400, int), groups=np.arange(400) // 200)
-    data = rows.with_clusters(np.arange(400) // 10)
-    table = run(data, test="brier", lens="strong")
-    assert table.together is None
-    expected = stats.combine_pvalues(table.pvalues, method="fisher")
-    assert table.omnibus[0].pvalue == pytest.approx(expected.pvalue)
+def test_groups_of_clusters_without_common_ranks_have_the_chi2_law():
+    """P-values of some are those of independent rows, and all signs of 4 clusters are listed."""
+    raised = Predictions(np.full(400, 0.005), np.zeros(400, int), groups=np.arange(400) // 200)
+    for rows in (grouped("M1", [40, 160], seed=6), raised):
+        table = run(rows.with_clusters(np.arange(rows.n) // 10), test="brier", lens="strong")
+        assert table.together is None
+        expected = stats.combine_pvalues(table.pvalues, method="fisher")
+        assert table.omnibus[0].pvalue == pytest.approx(expected.pvalue)
     assert table.verdict().pvalue > 0.1
-
-
-def test_groups_of_which_one_has_few_clusters_have_the_chi2_law():
-    """All signs of the 4 clusters of one are listed; the other has random ones."""
-    rows = grouped("M1", [40, 160], seed=6)
-    table = run(rows.with_clusters(np.arange(200) // 10), test="brier", lens="strong")
-    assert table.together is None
-    expected = stats.combine_pvalues(table.pvalues, method="fisher")
-    assert table.omnibus[0].pvalue == pytest.approx(expected.pvalue)
 
 
 def test_rows_of_groups_count_once_for_several_tests():

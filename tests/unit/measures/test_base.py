@@ -28,9 +28,7 @@ def test_unbiased_estimator_alone_is_a_degenerate_u_statistic(estimator):
         SKCE(estimator=estimator).degenerate_ustatistic(DATA)
 
 
-def test_bootstrap_of_a_tolerance_is_that_of_ks_alone():
-    assert isinstance(SKCE().tolerance_test(DATA, Tolerance(0.1)), Outcome)
-    assert KSError().tolerance_test(DATA, Tolerance(0.1)).n == 40
+def test_scaled_error_has_no_tolerance():
     with pytest.raises(NotApplicable, match="use scaled=False"):
         KSError(scaled=True).tolerance_test(DATA, Tolerance(0.1))
 

@@ -86,23 +86,11 @@ def test_illegal_option_is_refused(case):
             getattr(measures, name)([0.2, 0.7, 0.4], [0, 1, 1], **{option: value})
 
 
-@pytest.mark.parametrize("grade", [measures.Binomial, measures.Jeffreys, measures.Normal])
-def test_unknown_alternative_of_a_grade_is_refused(grade):
-    with pytest.raises(InvalidInput, match="alternative must be one of 'greater', 'two-sided'"):
-        grade(alternative="less")
-
-
 # ---- lenses of what is no number ----------------------------------------------------------------
 
 OTHERS = [
-    "calibration_belt_curve",
-    "confidence_band_curve",
-    "corp_band",
-    "corp_curve",
-    "expected_observed_interval",
-    "net_benefit",
-    "reliability_bins",
-    "score_decomposition",
+    *("calibration_belt_curve", "confidence_band_curve", "corp_band", "corp_curve"),
+    *("expected_observed_interval", "net_benefit", "reliability_bins", "score_decomposition"),
     "smooth_curve",
 ]
 

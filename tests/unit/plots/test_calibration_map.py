@@ -223,8 +223,13 @@ def test_confusion_needs_the_same_rows():
 def test_latent_function_needs_a_gaussian_process():
     """The mean lies in its band; other calibrators have none."""
     calibrator = cal.GPCalibrator().fit(DATA[2])
-    z, mean = latent_function(calibrator, confidence=0.5).lines[0].get_data()
-    np.testing.assert_array_equal(mean, calibrator.latent(z).mean)
+    of_logits = cal.GPCalibrator(from_logits=True).fit(np.log(DATA[2].probs), DATA[2].labels)
+    for made in (calibrator, of_logits):
+        ax = made.plot_latent(confidence=0.9)
+        assert sorted(names_of(ax)) == ["90 % band", "identity", "inducing inputs", "latent mean"]
+        z, mean = ax.lines[0].get_data()
+        np.testing.assert_array_equal(mean, made.latent(z).mean)
+        assert made.plot_latent(ax=ax) is ax
     with pytest.raises(NotApplicable, match="no latent function; use GPCalibrator"):
         latent_function(dirichlet())
 

@@ -36,7 +36,11 @@ WITHOUT_ZOOM = {"calibration_map", "decision_curve"}  # their axes are not those
 
 @pytest.mark.parametrize("name", DRAW)
 def test_every_axis_of_probabilities_takes_log_odds(name):
-    """The scale is that of log odds, inside of (0, 1), and everything is drawn there."""
+    """The scale is that of log odds, inside of (0, 1), and everything is drawn there.
+
+    No diagram of these predictions has log odds by itself.
+    """
+    assert first(DRAW[name]()).get_xscale() == "linear"
     ax = first(DRAW[name](scale="log-odds"))
     assert ax.get_xscale() == "logit"
     low, high = ax.get_xlim()
@@ -44,12 +48,6 @@ def test_every_axis_of_probabilities_takes_log_odds(name):
     for line in [one for one in ax.lines if one.get_transform() == ax.transData]:
         assert np.isfinite(ax.transData.transform(line.get_xydata())).all()
     ax.figure.canvas.draw()
-
-
-@pytest.mark.parametrize("name", DRAW)
-def test_probability_is_the_scale_without_options(name):
-    """No diagram of these predictions has log odds by itself."""
-    assert first(DRAW[name]()).get_xscale() == "linear"
 
 
 def test_log_odds_reach_predictions_of_0_and_1():

@@ -10,11 +10,12 @@ from caltest.calibrators import BetaCalibrator, PlattScaling, QuadraticScaling
 from caltest.errors import DegenerateDataWarning
 
 
-def sample(n=400, seed=0):
-    """Overconfident predictions, labels and integer weights."""
+def sample(n=400, a=0.6, b=0.6, c=0.2, seed=0):
+    """Predictions and labels of a beta map, overconfident by default, and integer weights."""
     rng = np.random.default_rng(seed)
     p = rng.beta(1, 2, n)
-    return p, (rng.random(n) < expit(0.6 * logit(p) + 0.2)).astype(int), rng.integers(0, 4, n)
+    event = expit(a * np.log(p) - b * np.log1p(-p) + c)
+    return p, (rng.random(n) < event).astype(int), rng.integers(0, 4, n)
 
 
 def glm(y, design, weight, **options):
@@ -92,18 +93,10 @@ def test_platt_takes_scores_of_any_unit():
         assert platt.predict_proba(logit(p) * unit) == pytest.approx(expected, rel=1e-9)
 
 
-def sample_of_beta(n=400, a=0.8, b=0.5, c=0.2, seed=0):
-    """Predictions and labels of a beta map, and integer weights."""
-    rng = np.random.default_rng(seed)
-    p = rng.beta(1, 2, n)
-    event = expit(a * np.log(p) - b * np.log1p(-p) + c)
-    return p, (rng.random(n) < event).astype(int), rng.integers(0, 4, n)
-
-
 @pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
 def test_beta_agrees_with_statsmodels(parameters):
     """Estimates and standard errors, with weights as counts."""
-    p, y, weight = sample_of_beta()
+    p, y, weight = sample(a=0.8, b=0.5)
     u, v, ones = np.log(p), -np.log1p(-p), np.ones(len(p))
     columns = {"abm": [u, v, ones], "am": [u + v, ones], "ab": [u + np.log(2), v - np.log(2)]}
     peer = glm(y, np.column_stack(columns[parameters]), weight)
@@ -116,11 +109,11 @@ def test_beta_agrees_with_statsmodels(parameters):
 
 def test_beta_with_a_and_b_1_is_the_identity():
     """Without constraint a map may go down and up again, 1/2 at two places or none."""
-    p, y, _ = sample_of_beta()
+    p, y, _ = sample(a=0.8, b=0.5)
     beta = BetaCalibrator().fit(p, y)
     beta.a_, beta.b_, beta.c_ = 1.0, 1.0, 0.0
     assert beta.predict_proba(p)[:, 1] == pytest.approx(p, rel=1e-14)
-    p, y, _ = sample_of_beta(4000, 2.0, -0.5, 1.0)
+    p, y, _ = sample(4000, 2.0, -0.5, 1.0)
     assert BetaCalibrator(constrained=False).fit(p, y).m_ is None
 
 

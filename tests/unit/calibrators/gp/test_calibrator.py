@@ -38,18 +38,6 @@ def three():
     return GPCalibrator(monotone=True).fit(probs, codes), probs
 
 
-@pytest.mark.full
-@wavy
-def test_temperature_is_found_in_logits():
-    """The latent function of logits that are twice too large has the slope 1/2."""
-    logits, _, codes = overconfident(4, 2000)
-    calibrator = GPCalibrator(from_logits=True).fit(logits, codes)
-    z = np.linspace(-4, 4, 9)
-    mean, lower, upper = calibrator.latent(z)
-    assert np.polyfit(z, mean, 1)[0] == pytest.approx(0.5, abs=0.05)
-    assert ((lower < mean) & (mean < upper)).all()
-
-
 def test_latent_band_is_that_of_centred_draws(three):
     """Its width against draws of the latent function, less their mean over the scores."""
     calibrator, _ = three
@@ -348,26 +336,6 @@ def test_other_ways_to_fit_are_near(options):
     other = GPCalibrator(n_samples=50, **options).fit(probs, codes)
     assert other.predict_proba(probs) == pytest.approx(plain, abs=0.08)
     assert np.abs(other.predict_proba(probs) - plain).mean() < 0.015
-
-
-@pytest.mark.full
-@wavy
-@pytest.mark.parametrize("from_logits", [False, True])
-def test_plot_shows_mean_band_identity_and_inducing_inputs(from_logits):
-    """On a given axis or a new one."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    logits, probs, codes = overconfident(3, 20)
-    calibrator = GPCalibrator(from_logits=from_logits)
-    calibrator.fit(logits if from_logits else probs, codes)
-    ax = calibrator.plot_latent(confidence=0.9)
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(labels) == ["90 % band", "identity", "inducing inputs", "latent mean"]
-    assert calibrator.plot_latent(ax=ax) is ax
-    plt.close(ax.figure)
 
 
 @pytest.mark.parametrize(("logarithmic", "low", "high"), [(True, 0.002, 1.0), (False, -0.75, 1.25)])

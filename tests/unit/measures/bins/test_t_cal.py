@@ -32,8 +32,9 @@ def test_certain_predictions_that_are_wrong_have_a_huge_error():
 def test_t_cal_of_cells_is_that_of_rows():
     """Where a bin is one cell of one, two or more rows, of which all or none are events."""
     p = np.repeat(np.arange(1, 16, 2) / 16, [1, 2, 2, 2, 3, 2, 9, 2])
-    y = (16 * p).astype(int) % 4 == 1
-    cells = count_rows(p, y, (8,))
-    found, expected = TCal(scales=3).bind_cells(cells).value(), t_cal(p, y, scales=3)
-    assert found == pytest.approx(expected, rel=1e-6)
-    assert expected > 2 * t_cal(p, y, scales=2)
+    for y, decides in (((16 * p).astype(int) % 4 == 1, 3), (p > 0.5, 1)):  # which of the scales
+        cells = count_rows(p, y, (8,))
+        found, expected = TCal(scales=3).bind_cells(cells).value(), t_cal(p, y, scales=3)
+        assert found == pytest.approx(expected, rel=1e-6)
+        assert expected == t_cal(p, y, scales=decides)
+        assert decides == 1 or expected > 2 * t_cal(p, y, scales=2)

@@ -44,18 +44,6 @@ def test_cells_and_groups_have_the_value_of_their_rows():
     np.testing.assert_allclose(groups.statistics, own, rtol=1e-9)
 
 
-def test_flipped_signs_are_those_of_the_residuals_of_clusters():
-    """Each flip gives the sum over distinct scores of the flipped residuals."""
-    p, y, w = simulated()
-    clusters = np.arange(p.size) % 11
-    data = Predictions(p, y, sample_weight=w, clusters=clusters)
-    asked = {"test": "cramer-von-mises", "null": "cluster", "n_resamples": 2047, "rng": 0}
-    result = calibration_test(None, data, **asked)
-    every = np.where(np.arange(1, 2048)[:, None] >> np.arange(11) & 1, -1.0, 1.0)[:, clusters]
-    own = [brute_force(p, signs * w * (y - p), w) for signs in every]
-    np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(own), rtol=1e-10)
-
-
 def test_interval_holds_the_error_of_a_model_that_is_not_calibrated():
     """Predictions that are too low by 0.2 everywhere: the integral of (0.2 t)^2 over [0, 1]."""
     rng = np.random.default_rng(5)

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from scipy import integrate, stats
 
@@ -11,7 +10,6 @@ from caltest.measures.grades.grade import (
     certain_tails,
     factor_limit_tails,
     factor_tails,
-    normal_score,
 )
 
 pytestmark = pytest.mark.loops
@@ -75,8 +73,3 @@ def test_far_tail_keeps_its_precision():
 )
 def test_certain_defaults_have_tails_of_0_and_1(d, pd, tails):
     assert certain_tails(d, 5, pd) == tails
-
-
-def test_normal_score_is_in_standard_deviations():
-    """(9 - 100 x 0.05) / sqrt(4.75)."""
-    assert normal_score(9, 100, 0.05) == pytest.approx(4 / np.sqrt(4.75), rel=1e-12)

@@ -5,7 +5,6 @@ import pytest
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
-from caltest import test_master_scale as master_scale_test
 from caltest.measures.grades.grade import Binomial, Jeffreys, Normal, Vasicek
 
 MEASURES = [Binomial(), Jeffreys(), Normal(), Vasicek()]
@@ -38,14 +37,6 @@ def test_note_on_predictions_that_differ_names_no_null_without_meaning(measure):
     mixed = Predictions([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
     note = calibration_test(mixed, test=measure).notes[0]
     assert ("null='exact' takes them as they are" in note) == ("exact" in measure.nulls)
-
-
-@pytest.mark.parametrize("key", ["binomial", "jeffreys", "normal", "vasicek"])
-def test_default_null_is_the_law_that_the_test_is_named_after(key):
-    """As in a master scale, to the last bit; a redrawn p-value has another law."""
-    result = calibration_test(grade(0.03, 100, 7), test=key)
-    (row,) = master_scale_test([0.03], [7], [100], test=key, portfolio=())
-    assert (result.null, result.pvalue) == (row.null, row.pvalue)
 
 
 def test_pd_of_equal_predictions_is_that_prediction():

@@ -78,9 +78,3 @@ def test_factor_and_exact_variances_are_the_same():
         exact += (o - e) ** 2 / variance
     assert pigeon_heyse(p, y) == pytest.approx(with_phi, rel=1e-12)
     assert pigeon_heyse(p, y) == pytest.approx(exact, rel=1e-12)
-
-
-def test_equal_predictions_within_groups_give_hosmer_lemeshow():
-    p, y = np.repeat([0.2, 0.5, 0.7], 40), np.arange(120) % 2
-    expected = hosmer_lemeshow(p, y, groups=3)
-    assert pigeon_heyse(p, y, groups=3) == pytest.approx(expected, rel=1e-12)

@@ -121,9 +121,6 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
         np.testing.assert_allclose(chunks.values(labels), whole.values(labels), **CLOSE)
 
 
-# ---- the measure as an object -------------------------------------------------------------------
-
-
 # ---- errors -------------------------------------------------------------------------------------
 
 

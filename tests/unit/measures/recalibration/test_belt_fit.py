@@ -32,8 +32,7 @@ def test_basis_is_orthonormal_in_values_and_powers():
     h = p * (1 - p)
     phi = basis_values(z, *orthonormal_basis(z, h, 4))
     np.testing.assert_allclose(phi.T @ (phi * h[:, None]) / h.sum(), np.eye(5), atol=1e-12)
-    z = np.random.default_rng(0).normal(-0.5, 1.5, 400)
-    shift, norm = orthonormal_basis(z, p * (1 - p), 4)
+    shift, norm = orthonormal_basis(z, h, 4)
     powers = np.vander(z, 5, increasing=True)
     np.testing.assert_allclose(powers @ monomials(shift, norm).T, basis_values(z, shift, norm))
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom, chi2, norm, poisson
+from scipy.stats import beta, chi2, norm
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.measures import expected_observed_interval, expected_observed_ratio, mean_calibration
@@ -46,18 +46,6 @@ def test_exact_limits_of_no_event_and_of_all(method):
     assert every.low <= every.ratio < every.high
 
 
-@pytest.mark.parametrize("method", ["clopper-pearson", "poisson"])
-def test_exact_limits_cover(method):
-    """At least 95 % of the counts of their law have limits around its expectation, summed up."""
-    n, share = 20, 0.3
-    law = binom(n, share) if method == "clopper-pearson" else poisson(n * share)
-    covered = 0.0
-    for observed in range(n + 1):
-        one = expected_observed_interval(np.full(n, share), np.arange(n) < observed, method=method)
-        covered += law.pmf(observed) * (one.low <= 1 <= one.high)
-    assert covered >= 0.95
-
-
 def test_interval_that_has_no_meaning_is_refused():
     with pytest.raises(NotApplicable, match="use method='poisson' or 'clopper-pearson'"):
         expected_observed_interval(P, np.zeros(20, int), method="log")
@@ -74,12 +62,6 @@ def test_interval_that_has_no_meaning_is_refused():
 
 
 # ---- calibration in the large on the scale of probabilities -------------------------------------
-
-
-def test_weights_make_weighted_means():
-    p, y, w = np.array([0.9, 0.2, 0.4]), np.array([1, 1, 0]), np.array([1.0, 2.0, 0.5])
-    value = mean_calibration(Predictions(p, y, sample_weight=w))
-    assert value == pytest.approx(np.average(y, weights=w) - np.average(p, weights=w))
 
 
 def test_limit_is_the_normal_test_of_the_number_of_events():

@@ -5,7 +5,6 @@ import pytest
 
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import kde_ece
-from caltest.measures.smooth.kde_ece import triweight_cosines
 
 
 def simulated(n=200, seed=0):
@@ -59,13 +58,6 @@ def test_one_score_gives_its_gap_and_noise_falls():
         score = rng.beta(2, 1, n)
         values.append(kde_ece(score, (rng.random(n) < score).astype(int)))
     assert values[0] > 2 * values[1] > 4 * values[2]
-
-
-def test_kernel_has_the_cosines_of_its_integral():
-    t = np.linspace(-0.3, 0.3, 100_001)
-    k = np.array([0, 1, 5, 40])
-    expected = [np.trapezoid(triweight(t, 0.3) * np.cos(i * np.pi * t), t) for i in k]
-    np.testing.assert_allclose(triweight_cosines(0.3, 40)[k], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -29,16 +29,11 @@ def test_rows_need_no_order_for_one_value(weighted, bandwidth):
 
 
 @pytest.mark.parametrize("method", ["grid", "exact"])
-def test_residuals_that_cancel_at_each_score_give_zero(method):
-    """A constant forecast that equals the share of events."""
+def test_constant_and_certain_predictions_have_a_value(method):
+    """0 for the share of events, or all right; wrong in half, the fixed point below the share."""
     data = Predictions([0.25] * 4, [0, 1, 0, 0])
     assert smooth_ece(data, method=method) == pytest.approx(0, abs=1e-15)
     assert smooth_ece(data, method=method, bandwidth=0.01) == 0
-
-
-@pytest.mark.parametrize("method", ["grid", "exact"])
-def test_certain_predictions_have_a_value(method):
-    """All 0 or 1: right 0, wrong in half of each the fixed point below their share."""
     assert smooth_ece([0.0, 1.0], [0, 1], method=method) == 0.0
     assert 0.4 < smooth_ece([0.0, 1.0], [1, 0], method=method) < 0.5
 
