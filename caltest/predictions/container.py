@@ -468,9 +468,8 @@ class Predictions(Rows):
     def predicted(self) -> Codes:
         """Code of the most probable class of each row, the first of equals."""
         codes = np.empty(self.n, dtype=np.int64)
-        for rows in blocks(
-            self.n, max(1, BLOCK // self.m)
-        ):  # whole, NumPy would copy the read-only matrix
+        # Whole, NumPy would copy the read-only matrix.
+        for rows in blocks(self.n, max(1, BLOCK // self.m)):
             codes[rows] = self.probs[rows].argmax(axis=1)
         return checks.read_only(codes)
 
@@ -487,8 +486,7 @@ class Predictions(Rows):
     @property
     def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
         """Sizes and classes, probabilities and labels."""
-        named = (self.n, self.m, self.classes.tolist())
-        return named, ((self.probs, "<f8"), (self.labels, "<i8"))
+        return (self.n, self.m, self.classes.tolist()), ((self.probs, "<f8"), (self.labels, "<i8"))
 
     @property
     def residuals(self) -> Floats:

@@ -216,14 +216,12 @@ def choose_columns(
     """
     label = checks.check_choice(label, table.names, "label")
     several = columns_named(table, groups)
-    for one in (groups, *several):
-        checks.check_not_label(one, label, "groups")
-    checks.check_not_label(clusters, label, "clusters")
-    checks.check_not_label(sample_weight, label, "sample_weight")
+    checks.check_not_label(label, "groups", groups, *several)
+    checks.check_not_label(label, "clusters", clusters)
+    checks.check_not_label(label, "sample_weight", sample_weight)
     single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
     columns = prob_columns(table.names, probs, [label, *single, *several])
-    for one in columns:
-        checks.check_not_label(one, label, "probs")
+    checks.check_not_label(label, "probs", *columns)
     labels = checks.label_values(table.column(label), "labels")
     own = _classes_of_names(stems(columns, probs), labels)
     return {
@@ -380,8 +378,7 @@ def _classes_of_names(stems: Sequence[str], labels: AnyArray) -> list[object] | 
         return classes
     if not np.any(labels == np.array(classes)):
         return None
-    distinct = np.unique(labels).tolist()
-    others = [value for value in distinct if value != classes[0]]
+    others = [value for value in np.unique(labels).tolist() if value != classes[0]]
     return others + classes if len(others) == 1 else None
 
 

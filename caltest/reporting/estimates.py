@@ -301,8 +301,7 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     for part in scores.parts:
         of = part.parts
         shown = (of.score, of.miscalibration, of.discrimination, of.uncertainty)
-        numbers = decimal(shown, decimals_of(of.score))
-        rows.append((part.score, part.lens, *numbers))
+        rows.append((part.score, part.lens, *decimal(shown, decimals_of(of.score))))
     if rows:
         yield table(
             "Score = miscalibration \u2212 discrimination + uncertainty",

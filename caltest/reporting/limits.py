@@ -35,7 +35,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
             rule = "grades must be values where there is no data frame that they could be in"
             remedy = "pass one a row, or PDs between grades, [0.01, 0.05]"
             raise invalid(rule, shown(grades), remedy)
-        check_not_label(grades, given.label, "grades")
+        check_not_label(given.label, "grades", grades)
         table = table_of_frame(frame)
         grades = table.column(check_choice(grades, table.names, "grades"))
     values = as_array(grades, "grades")

@@ -117,7 +117,7 @@ def _named(names: Sequence[str], given: ModelData, what: str = "segments") -> Na
     known = tables.table_of_frame(frame).names
     for name in names:
         check_choice(name, known, what)
-        check_not_label(name, given.label, what)
+        check_not_label(given.label, what, name)
     check_once(names, what)
     return _columns_of(frame, names)
 

@@ -105,16 +105,15 @@ def read_columns(
     label = check_choice(label, names, "label")
     for one in by:
         check_choice(one, names, "by")
-        check_not_label(one, label, "by")
+        check_not_label(label, "by", one)
         if schema[one].is_nested() or schema[one] == nw.Object:
             got, remedy = f"{one!r}: {schema[one]}", "convert it to text, or take a part of it"
             raise invalid("a group must be a single value", got, remedy)
     check_once(by, "by")
     weights = () if weight is None else (check_choice(weight, names, "sample_weight"),)
     chosen = prob_columns(names, probs, [label, *by, *weights])
-    for name, columns in (("probs", chosen), ("sample_weight", weights)):
-        for one in columns:
-            check_not_label(one, label, name)
+    check_not_label(label, "probs", *chosen)
+    check_not_label(label, "sample_weight", *weights)
     for name in (*chosen, *weights):
         if not schema[name].is_numeric():
             rule = "sample_weight" if name in weights else "columns of probs"
