@@ -11,8 +11,7 @@ import numpy as np
 from caltest import checks, render
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
-from caltest.measures.scores.net_benefit import NetBenefit
+from caltest.measures import NetBenefit, ScoreDecomposition, score_decomposition
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
 from caltest.plots import base
 from caltest.plots.reliability_grid import before_and_after

@@ -26,9 +26,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from caltest.checks.arrays import MISSING_WORDS, listing
-from caltest.checks.options import check_choice, check_unused
-from caltest.checks.suspicions import warn_caller
+from caltest.checks import MISSING_WORDS, check_choice, check_unused, listing, warn_caller
 from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid, shown
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
