@@ -22,14 +22,8 @@ from caltest.measures import Measure
 from caltest.measures.own import measure_of
 from caltest.numerics.loops import threads
 from caltest.outputs import SUFFIXES, check_target, write_whole
-from caltest.predictions import ModelData
-from caltest.predictions.options import (
-    ON_ERROR,
-    EngineOptions,
-    WeightedOptions,
-    check_names,
-    parted,
-)
+from caltest.predictions import ModelData, check_names, parted
+from caltest.predictions.options import ON_ERROR, EngineOptions, WeightedOptions
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
 from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
