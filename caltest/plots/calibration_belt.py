@@ -110,8 +110,7 @@ def calibration_belt(
     greys = np.linspace(*SHADES, len(curve.levels))
     for i in reversed(range(len(curve.levels))):
         x, low, high = (on.place(v) for v in (curve.grid, curve.lower[i], curve.upper[i]))
-        style: dict[str, Any] = {"color": f"{greys[i]:.3f}", "linewidth": 0, "label": labels[i]}
-        ax.fill_between(x, low, high, **style)
+        ax.fill_between(x, low, high, color=f"{greys[i]:.3f}", linewidth=0, label=labels[i])
         for edge in (low, high):
             ax.plot(x, edge, color=base.BLACK, linewidth=base.THIN / 2)
     title = f"{base.pvalue_text(belt)}, n = {curve.n:,}, polynomial of degree {curve.degree}"

@@ -364,8 +364,7 @@ class Predictions(Rows):
         >>> Predictions.multilabel([[0.2, 0.9], [0.6, 0.5]], [[0, 1], [1, 1]], names=["a", "b"])
         Predictions(n=4, m=2, source='arrays')
         """
-        of_rows = {"sample_weight": sample_weight, "clusters": clusters}
-        found, size = stacked(probs, labels, names, **of_rows)
+        found, size = stacked(probs, labels, names, sample_weight=sample_weight, clusters=clusters)
         unit = f"row of {size} labels" if clusters is None else CLUSTER
         made = cls(**found)
         made.__dict__.update(unit=unit, library=tables.library_of(probs, labels))

@@ -72,13 +72,11 @@ def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) 
     found = test_master_scale(mean[order], defaults[order], n[order], **own)
     told = list(found.notes)
     if grades is None and values.size > MOST_PDS:
-        told.insert(
-            0, "no grades were given: these are tenths of the rows, from low PDs to high ones"
-        )
+        text = "no grades were given: these are tenths of the rows, from low PDs to high ones"
+        told.insert(0, text)
     if rows.has_dependence:
-        told.append(
-            f"tests and intervals of grades take rows of the same {rows.unit} as independent"
-        )
+        unit = f"rows of the same {rows.unit}"
+        told.append(f"tests and intervals of grades take {unit} as independent")
     return replace(found, notes=tuple(told))
 
 
