@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.measures.recalibration.belt import CalibrationBeltCurve
+from caltest.measures.recalibration.belt import CalibrationBeltCurve, Intervals
 from caltest.measures.recalibration.belt import calibration_belt_curve as belt_of
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
 from caltest.results import HTest
 from caltest.results.htest import required
 from caltest.types import Axes
-
-if TYPE_CHECKING:
-    from caltest.measures.recalibration.belt import Intervals
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
 WIDE = (6.6, 4.2)  # inches, with room for a legend at the right

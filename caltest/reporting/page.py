@@ -32,7 +32,7 @@ from caltest.reporting.forecasts import check_of_classes
 from caltest.reporting.html import html_page, markdown_page
 from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.results.base import plain
-from caltest.results.verdict import SPEAKS, together
+from caltest.results.verdict import SPEAKS, Verdict, together
 from caltest.results.wording import FIRST_EVIDENCE, capital
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
@@ -40,7 +40,6 @@ from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.comparison.maps import AnyCalibrator
-    from caltest.results.verdict import Verdict
 
 SCHEMA = "caltest/report/5"
 UNNAMED = ("arrays", "data frame")  # sources that are no name in a title
