@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import (
-    check_choice,
-    check_generator,
-    check_integer,
-    check_positive,
-    check_seed,
-    check_share,
-)
+from caltest import checks
 from caltest.errors import invalid
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
@@ -85,13 +78,13 @@ def generative_model(
     >>> generative_model("M3", n=500, m=3, rng=1).probs.shape
     (500, 3)
     """
-    default, only_first = _MODELS[check_choice(name, _MODELS, "name")]
-    n, m = check_integer(n, "n"), check_integer(m, "m", minimum=2)
-    share = default if pi is None else check_share(pi, "pi")
+    default, only_first = _MODELS[checks.check_choice(name, _MODELS, "name")]
+    n, m = checks.check_integer(n, "n"), checks.check_integer(m, "m", minimum=2)
+    share = default if pi is None else checks.check_share(pi, "pi")
     if name == "M1" and share:
         raise invalid("pi must be 0 for M1, the calibrated model", repr(pi), "use M2 or M3")
-    generator = check_generator(rng)
-    probs = generator.dirichlet(np.full(m, check_positive(alpha, "alpha")), size=n)
+    generator = checks.check_generator(rng)
+    probs = generator.dirichlet(np.full(m, checks.check_positive(alpha, "alpha")), size=n)
     ignored = generator.random(n) < share
     others = np.zeros(n, dtype=np.int64) if only_first else generator.integers(m, size=n)
     source = f"{name}(m = {m}, alpha = {alpha:g}, pi = {share:g})"
@@ -156,7 +149,7 @@ def digits_models(rng: object = None) -> DigitsModels:
     from sklearn.preprocessing import StandardScaler
 
     # scikit-learn takes seeds of 32 bits.
-    seed = check_seed(rng) % 2**32
+    seed = checks.check_seed(rng) % 2**32
     pixels, digits = load_digits(return_X_y=True)
     halves = {"test_size": 0.5, "stratify": digits, "random_state": seed}
     X, X_test, y, y_test = train_test_split(pixels, digits, **halves)

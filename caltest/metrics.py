@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from caltest import measures
-from caltest.checks import check_choice
+from caltest import checks, measures
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 
@@ -59,7 +58,7 @@ class Scorer:
     weight: bool | str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_choice(self.name, get_scorer_names(), "name")
+        checks.check_choice(self.name, get_scorer_names(), "name")
 
     def __call__(
         self, estimator: object, X: object, y: object, sample_weight: object = None
@@ -265,7 +264,7 @@ def score(
     ...     measure="brier",
     ... )
     """
-    check_choice(measure, list((PROPER | ERRORS).values()), "measure")
+    checks.check_choice(measure, list((PROPER | ERRORS).values()), "measure")
     data = Predictions(y_proba, y_true, classes=labels, sample_weight=sample_weight)
     return _measured(measure, data, options)
 

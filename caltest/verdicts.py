@@ -15,14 +15,8 @@ from caltest.htests.run import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.numerics.loops import threads
-from caltest.predictions import ModelData
-from caltest.predictions.options import (
-    ColumnOptions,
-    ForecastOptions,
-    RowOptions,
-    check_names,
-    parted,
-)
+from caltest.predictions import ModelData, check_names, parted
+from caltest.predictions.options import ColumnOptions, ForecastOptions, RowOptions
 from caltest.results import GroupsTest, HTest, HTestTable, wording
 from caltest.results.verdict import (
     SPEAKS,

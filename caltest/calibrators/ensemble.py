@@ -12,10 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.checks import check_jobs, check_random_state, listing
-from caltest.checks.options import check_choice, check_integer, check_rows
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
 from caltest.types import AnyArray, Floats, Ints, Order
@@ -35,7 +34,7 @@ def check_folds(cv: object) -> Any:
             return pairs
         rule = "cv must give the pair (training rows, held-out rows) of each fold"
         raise invalid(rule, shown(pairs), "pass a number of folds, or a splitter of scikit-learn")
-    return check_integer(cv, "cv", 2)
+    return checks.check_integer(cv, "cv", 2)
 
 
 def folds(
@@ -70,7 +69,7 @@ def folds(
     """
     weight = np.ones(len(codes)) if weight is None else weight
     splitter = check_folds(cv)
-    seed = check_random_state(random_state)
+    seed = checks.check_random_state(random_state)
     if isinstance(splitter, int):
         kept = np.flatnonzero(weight > 0)
         return [(kept[train], kept[test]) for train, test in _split(codes[kept], splitter, seed)]
@@ -85,7 +84,7 @@ def folds(
         rows = []
         for given, side in zip(pair, ("training", "held-out"), strict=True):
             name = f"{side} rows of cv"
-            own = check_rows(given, len(weight), name)
+            own = checks.check_rows(given, len(weight), name)
             rows.append(own[weight[own] > 0])
             if not len(rows[-1]):
                 rule = f"{name} must not all have weight 0"
@@ -194,7 +193,7 @@ def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, l
     for part in grids:
         own = {}
         for name, values in part.items():
-            check_choice(name, options, "a name in param_grid")
+            checks.check_choice(name, options, "a name in param_grid")
             array = isinstance(values, np.ndarray) and values.ndim == 1
             if not (array or isinstance(values, list | tuple)) or not len(values):
                 rule = f"param_grid[{name!r}] must be a list of at least one value"
@@ -274,7 +273,7 @@ class EnsembleCalibrator(Calibrator):
 
         calibrator = self._passed_on(self.calibrator)
         settings = list(ParameterGrid(check_param_grid(self.param_grid, calibrator.get_params())))
-        folds_and_jobs = self.cv, self.random_state, check_jobs(self.n_jobs)
+        folds_and_jobs = self.cv, self.random_state, checks.check_jobs(self.n_jobs)
         chosen = choose(calibrator, data, self.classes_, settings, *folds_and_jobs)
         best, losses, self.calibrators_ = chosen
         notes = Counter(text for model in self.calibrators_ for text in model.notes())
@@ -365,7 +364,7 @@ class OneVsRest(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         calibrator = self._passed_on(self.calibrator)
-        n_jobs = check_jobs(self.n_jobs)
+        n_jobs = checks.check_jobs(self.n_jobs)
         if data.inputs.m == 2:
             self.calibrators_: list[Any] = [calibrator.fit_set(data, self.classes_)]
             self._note(*calibrator.notes())
@@ -375,7 +374,7 @@ class OneVsRest(Calibrator):
         counts = np.bincount(codes, minlength=data.inputs.m)
         mixed = (counts > 0) & (counts < len(codes))
         if mixed.any() and not mixed.all():  # where one class is all there is, `fit` has warned
-            names = listing(self.classes_[~mixed].tolist())
+            names = checks.listing(self.classes_[~mixed].tolist())
             self._note(f"no label is {names}: such a class keeps its probability")
         _prepare(data.inputs)
 
@@ -392,7 +391,7 @@ class OneVsRest(Calibrator):
             for text in one.notes():
                 columns.setdefault(text, []).append(k)
         for text, found in columns.items():
-            self._note(f"map of {listing(self.classes_[found].tolist())}: {text}")
+            self._note(f"map of {checks.listing(self.classes_[found].tolist())}: {text}")
 
     def maps(self, X: object) -> Floats:
         """Return the maps of the classes before they are normalised.
@@ -421,7 +420,7 @@ class OneVsRest(Calibrator):
 
         maps = np.empty((inputs.n, inputs.m))
         tasks = [(k,) for k in range(inputs.m)]
-        for k, event in enumerate(map_threads(mapped, tasks, check_jobs(self.n_jobs))):
+        for k, event in enumerate(map_threads(mapped, tasks, checks.check_jobs(self.n_jobs))):
             maps[:, k] = event
         return maps
 

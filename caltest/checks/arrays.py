@@ -288,17 +288,11 @@ def check_all(good: AnyArray, values: AnyArray, rule: str, remedy: str, place: s
 
 
 def _whole(values: AnyArray, name: str) -> AnyArray:
-    rule, remedy = (
-        f"{name} must be whole numbers",
-        "pass integers, strings, booleans or one-hot rows",
-    )
-    check_all(np.isfinite(values) & (values == np.floor(values)), values, rule, remedy)
-    check_all(
-        np.abs(values, dtype=np.float64) < LARGEST_WHOLE,
-        values,
-        f"{rule} of 64 bits",
-        "pass strings",
-    )
+    rule = f"{name} must be whole numbers"
+    whole = np.isfinite(values) & (values == np.floor(values))
+    check_all(whole, values, rule, "pass integers, strings, booleans or one-hot rows")
+    small = np.abs(values, dtype=np.float64) < LARGEST_WHOLE
+    check_all(small, values, f"{rule} of 64 bits", "pass strings")
     return values.astype(np.int64)
 
 

@@ -235,11 +235,9 @@ def check_jobs(n_jobs: object) -> int | None:
 def check_memory(numbers: int, what: str, *, most: int = GIB) -> None:
     """Raise NotApplicable where as many numbers of 8 bytes take more than `most` bytes."""
     if 8 * numbers > most:
-        rule = (
-            f"{what} takes {8 * numbers / GIB:,.3g} GiB, more than the {most / GIB:g} it may take"
-        )
+        size = f"{8 * numbers / GIB:,.3g} GiB, more than the {most / GIB:g} it may take"
         remedy = "use lens='confidence' or 'top-2', or fewer classes, rare ones added up"
-        raise NotApplicable(rule, remedy)
+        raise NotApplicable(f"{what} takes {size}", remedy)
 
 
 def check_not_empty(values: list[Item], name: str) -> list[Item]:
@@ -289,11 +287,11 @@ def group_values(values: object, name: str) -> AnyArray:
     return np.array(days if {len(day) for day in days} == {10} else texts)
 
 
-def check_not_label(groups: object, label: str | None, name: str) -> None:
-    """Check that a column, as that of groups, is not that of the labels."""
-    if isinstance(groups, str) and groups == label:
+def check_not_label(label: str | None, name: str, *columns: object) -> None:
+    """Check that no column, as that of groups, is that of the labels."""
+    if any(isinstance(column, str) and column == label for column in columns):
         remedy = "take another column: one that depends on predictions and features only"
-        raise invalid(f"{name} must not be the label column", shown(groups), remedy)
+        raise invalid(f"{name} must not be the label column", shown(label), remedy)
 
 
 def check_once(columns: Sequence[str], name: str) -> None:

@@ -4,20 +4,10 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
-from typing import Any
+
+from caltest.lazy import Later
 
 __all__ = ["main"]
-
-
-class _Later(ModuleType):
-    """A module that is imported when something of it is asked for."""
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(import_module(self.__name__), name)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # a process of its own, where all but a little of what is made stays
         gc.set_threshold(1_000_000)
         # scikit-learn imports it for one function; it takes longer than all of caltest.
-        sys.modules.setdefault("scipy.stats", _Later("scipy.stats"))
+        sys.modules.setdefault("scipy.stats", Later("scipy.stats"))
         for name in ("stdout", "stderr"):  # Python has none of a stream that is closed, as by 2>&-
             setattr(sys, name, getattr(sys, name) or open(os.devnull, "w"))  # noqa: SIM115, PTH123
     try:

@@ -105,9 +105,8 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^time and lag must (.*); got (\w+)": r"--time and --lag must \1; got --\2",
     r"\buse by= or --segments": "use --by or --segments",
     r"\blag=h-1": "--lag h-1",
-    r"^weight has no effect": "--weight has no effect",
     r"^(null|time|lag|ordinal|renormalize|from_logits)= (needs the rows)": _flagged,
-    r"^(probs|by|engine|from_logits|renormalize|ordinal|segments) (has no effect)": _flagged,
+    r"^(probs|by|engine|from_logits|renormalize|ordinal|segments|weight) (has no effect)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (

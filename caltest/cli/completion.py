@@ -37,8 +37,7 @@ def keys(kind: str) -> list[str]:
     """Return the keys of a registry in alphabetical order; of lenses some."""
     if kind == "lenses":
         return [*LENSES]
-    files = (PACKAGE / FOLDERS[kind]).rglob("*.py")
-    texts = [path.read_text(encoding="utf-8") for path in files]
+    texts = [path.read_text(encoding="utf-8") for path in (PACKAGE / FOLDERS[kind]).rglob("*.py")]
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
         return sorted({key for text in texts for key in pattern.findall(text)})

@@ -234,7 +234,7 @@ class RowsFile(NumberColumns, FileForm):
             if "," in asked:
                 rule = "--grades must be one column, or PDs between grades"
                 raise invalid(rule, shown(asked), "write PDs as 0.01,0.05")
-        checks.check_not_label(asked, self.observed, "--grades")
+        checks.check_not_label(self.observed, "--grades", asked)
         column = opened.column(checks.check_choice(asked, opened.names, "--grades"))
         with self.rows_named():
             return checks.check_groups(column, len(column), "--grades")
@@ -247,7 +247,7 @@ class RowsFile(NumberColumns, FileForm):
         chosen = [names] if names in opened.names else options.split(names) or []
         for name in checks.check_not_empty(chosen, option):
             checks.check_choice(name, opened.names, option)
-            checks.check_not_label(name, self.observed, option)
+            checks.check_not_label(self.observed, option, name)
         return {name: opened.column(name) for name in chosen}
 
     def design(self, names: str) -> dict[str, Floats]:

@@ -10,8 +10,7 @@ from typing import Any, cast
 import typer
 
 import caltest
-from caltest import render
-from caltest.checks import FOLDER, URN, check_choice, load_schema
+from caltest import checks, render
 from caltest.cli import completion
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text
@@ -46,11 +45,9 @@ def list_(kind: str | None = None, key: str | None = None, *, output: Path | Non
     if kind is not None and kind not in TITLES and key is None:
         for name in TITLES:
             if kind in completion.registry(name):
-                remedy = f"caltest list {name} {kind} shows it"
-                raise invalid(
-                    f"KIND must be one of {', '.join(map(repr, TITLES))}", shown(kind), remedy
-                )
-    kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
+                rule = f"KIND must be one of {', '.join(map(repr, TITLES))}"
+                raise invalid(rule, shown(kind), f"caltest list {name} {kind} shows it")
+    kinds = list(TITLES) if kind is None else [checks.check_choice(kind, TITLES, "KIND")]
     listed: dict[str, list[tuple[str, str]]] = {}
     if key is None:
         for name in kinds:
@@ -58,7 +55,7 @@ def list_(kind: str | None = None, key: str | None = None, *, output: Path | Non
             listed[TITLES[name]] = [(one, _title(entry)) for one, entry in entries]
     else:  # its nulls, if it is a test, and its options
         name, registry = kinds[0], completion.registry(kinds[0])
-        entry = registry[check_choice(key, registry, "KEY")]
+        entry = registry[checks.check_choice(key, registry, "KEY")]
         facts = [(name.removesuffix("s").replace("lense", "lens"), key)]
         if name == "tests":
             facts.append(("nulls", ", ".join(entry.nulls)))
@@ -81,7 +78,7 @@ def kinds() -> list[str]:
 
 
 def _files() -> list[str]:
-    return sorted(file.name.removesuffix(".json") for file in FOLDER.iterdir())
+    return sorted(file.name.removesuffix(".json") for file in checks.FOLDER.iterdir())
 
 
 @grouped(
@@ -92,10 +89,10 @@ def schema(kind: str | None = None, *, output: Path | None = None) -> None:
     """Print the JSON Schema (draft 2020-12) of a kind of JSON that caltest writes."""
     choose_format(None, output)
     if kind is None:
-        facts = tuple((name, str(load_schema(name)["title"])) for name in kinds())
+        facts = tuple((name, str(checks.load_schema(name)["title"])) for name in kinds())
         content = render.text(render.Sheet(title="Schemas of JSON", facts=facts, listing=True))
     else:
-        bundle = bundled(check_choice(kind, kinds(), "KIND"))
+        bundle = bundled(checks.check_choice(kind, kinds(), "KIND"))
         content = json.dumps(bundle, indent=2, ensure_ascii=False) + "\n"
     write_text(content, output=output)
 
@@ -113,12 +110,12 @@ def bundled(kind: str) -> dict[str, Any]:
     dict
         A JSON Schema; the others are in its "$defs", as section 9.3 of the specification has it.
     """
-    found, waiting = {kind: load_schema(kind)}, [kind]
+    found, waiting = {kind: checks.load_schema(kind)}, [kind]
     while waiting:
         text = json.dumps(found[waiting.pop()])
         for other in _files():
-            if f'"$ref": "{URN}{other}:' in text and other not in found:
-                found[other] = load_schema(other)
+            if f'"$ref": "{checks.URN}{other}:' in text and other not in found:
+                found[other] = checks.load_schema(other)
                 waiting.append(other)
     whole = found.pop(kind)
     return whole | {"$defs": whole.get("$defs", {}) | found}

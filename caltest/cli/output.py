@@ -108,11 +108,10 @@ def choose_format(
     found = SUFFIXES.get(path.suffix.lower(), "text")
     if found not in formats:
         known = [suffix for suffix, form in SUFFIXES.items() if form in formats]
-        rule = (
-            f"the suffix of --output must be one of {', '.join(known)} where no --format is given"
-        )
+        rule = f"the suffix of --output must be one of {', '.join(known)}"
         suffix = next(one for one in known if SUFFIXES[one] == default)
-        raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}{suffix}")
+        remedy = f"write to a file such as {path.stem}{suffix}"
+        raise invalid(f"{rule} where no --format is given", repr(path.name), remedy)
     return found
 
 

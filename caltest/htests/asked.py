@@ -134,7 +134,7 @@ def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, d
         raise invalid("design must name columns of a data frame", listing(names), remedy)
     table = tables.table_of_frame(frame)
     for name in names:
-        check_not_label(check_choice(name, table.names, "design"), given.label, "design")
+        check_not_label(given.label, "design", check_choice(name, table.names, "design"))
     with rows_named(place or table.place):
         columns = tables.design_columns({name: table.column(name) for name in names})
     return given, options | {"design": columns}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.htests.asked import Asked, Keys, Plan
 from caltest.htests.combine import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
+from caltest.lazy import pl
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import each_once
 from caltest.measures.gap import gap_of_cells
@@ -23,9 +24,6 @@ from caltest.results.htest import Counted
 from caltest.sources import Cells, Counting, count_rows
 from caltest.sources.columns import Columns
 from caltest.sources.sources import Reader
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"

@@ -13,6 +13,7 @@ from caltest.errors import NotApplicable, rows_named
 from caltest.forecasts.container import SAMPLED, Forecasts, PitCounts
 from caltest.htests.asked import Asked, Plan, as_columns
 from caltest.htests.runner import Answer, Answering
+from caltest.lazy import pl
 from caltest.lenses import Lens
 from caltest.measures.gap import event_rows, gap_of_sums
 from caltest.nulls.base import Draws
@@ -168,8 +169,6 @@ class ForecastsByChunks(RowsByChunks):
 
     def _batches(self, parts: Iterable[SourcePart]) -> Iterator[tuple[int, Any]]:
         """Yield the rows, some at a time, with the number of the first."""
-        import polars as pl
-
         start = 0
         for done, part in enumerate(parts, start=1):
             with part.readable(self.reader.fault):
@@ -183,8 +182,6 @@ class ForecastsByChunks(RowsByChunks):
 
     def _sample(self, parts: Iterable[SourcePart]) -> Forecasts:
         """Return every so many of the rows."""
-        import polars as pl
-
         frames = [frame[-start % SAMPLED :: SAMPLED] for start, frame in self._batches(parts)]
         self.reader.check_rows(sum(frame.height for frame in frames))
         return self._forecasts(0, pl.concat(frames))

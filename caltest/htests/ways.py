@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from caltest.htests.asked import Asked, as_columns, lies
 from caltest.htests.cells import Prepared
 from caltest.htests.chunks import ForecastsByChunks, RowsByChunks, columns_of_forecasts
 from caltest.htests.combine import GroupsCall
+from caltest.lazy import pl
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData, tables
@@ -27,10 +28,6 @@ from caltest.sources import Counting, ManyCells
 from caltest.sources.columns import Columns, column
 from caltest.sources.query import collected
 from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Way = Prepared | RowsByChunks
 WAYS: dict[str, type[Way]] = {"chunks": RowsByChunks, "cells": Prepared}

@@ -10,8 +10,7 @@ from typing import Any
 import mlflow
 from mlflow.metrics import make_metric
 
-from caltest import metrics
-from caltest.checks import as_array, check_choice
+from caltest import checks, metrics
 from caltest.outputs import write_whole
 from caltest.reporting import report
 
@@ -30,10 +29,10 @@ def metric(measure: str, *, probs: object, name: str | None, options: Mapping[st
     options : mapping of str to object
         Of the measure.
     """
-    check_choice(measure, [*metrics.PROPER.values(), *metrics.ERRORS.values()], "measure")
+    checks.check_choice(measure, [*metrics.PROPER.values(), *metrics.ERRORS.values()], "measure")
 
     def of_rows(predictions: Any, targets: Any) -> float:  # noqa: ARG001, MLflow's arguments
-        labels, p = as_array(targets, "targets"), as_array(given(probs), "probs")
+        labels, p = checks.as_array(targets, "targets"), checks.as_array(given(probs), "probs")
         if len(labels) == 1 < len(p):
             return math.nan  # MLflow tries a metric on the first row before it runs it
         return metrics.score(labels, p, measure=measure, **options)
@@ -63,7 +62,7 @@ def report_artifact(
     def calibration_report(
         eval_df: Any, _builtin_metrics: Mapping[str, float], artifacts_dir: str
     ) -> dict[str, str]:
-        page = report(given(probs), as_array(eval_df["target"], "target"), **arguments)
+        page = report(given(probs), checks.as_array(eval_df["target"], "target"), **arguments)
         mlflow.log_text(page.to_html(), f"{name}.html")  # which MLflow takes from no artifact
         path = Path(artifacts_dir) / f"{name}.json"
         write_whole(path, page.to_json())

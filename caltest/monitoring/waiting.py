@@ -16,14 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import (
-    as_array,
-    check_classes,
-    check_unused,
-    in_one_dimension,
-    is_missing,
-    label_values,
-)
+from caltest import checks
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, invalid, shown
 from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
@@ -127,7 +120,8 @@ def check_number(value: object, name: str) -> float:
 
 def check_classes_named(classes: Sequence[object]) -> tuple[object, ...]:
     """Check names of classes."""
-    return tuple(check_classes(classes, label_values(classes, "classes").size).tolist())
+    size = checks.label_values(classes, "classes").size
+    return tuple(checks.check_classes(classes, size).tolist())
 
 
 def as_names(values: object, what: str) -> list[Any]:
@@ -183,7 +177,7 @@ def check_batch_id(batch_id: object) -> str | None:
         return None
     name = plain(batch_id)
     text = str(name).removesuffix(MIDNIGHT)
-    if is_missing(batch_id) or not (
+    if checks.is_missing(batch_id) or not (
         type(name) in PLAIN and 0 < len(text) <= LONGEST and text.isprintable()
     ):
         rule = f"batch_id must be a name of 1 to {LONGEST} characters, an integer or a date"
@@ -198,7 +192,7 @@ def read_batch(
     given: Any = probs
     if not isinstance(probs, Rows):
         names = None if classes is None else list(classes)
-        array = in_one_dimension(as_array(probs, "probs"))
+        array = checks.in_one_dimension(checks.as_array(probs, "probs"))
         m = array.shape[1] if array.ndim == 2 else 2
         if names is not None and m != len(names):
             raise other_classes(f"{m} columns", classes)
@@ -211,7 +205,7 @@ def read_batch(
         with outcomes_that_wait():
             given = Predictions(probs, labels, classes=names, **reading)
     else:
-        check_unused("where probs have their outcomes", labels=labels)
+        checks.check_unused("where probs have their outcomes", labels=labels)
     if getattr(given, "censoring", None) is not None:
         reason = "a monitor takes no censored rows, whose outcomes are not known"
         raise NotApplicable(reason, "use test_calibration")
@@ -258,7 +252,7 @@ def codes_of_groups(groups: object, n: int, watched: tuple[object, ...]) -> Code
         return np.full(n, -1)
     if groups is None:
         raise invalid("groups must say the group of each row", "None", "pass them")
-    values = as_array(groups, "groups")
+    values = checks.as_array(groups, "groups")
     if values.shape != (n,):
         got = f"shape {values.shape}"
         raise invalid("groups must be one for each row", got, f"pass {n} of them")

@@ -18,7 +18,7 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance, tolerance_of
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
-from caltest.planning.results import Power, PowerRow, SampleSize, Setting
+from caltest.planning.results import Power, PowerRow, SampleSize, Setting, joined
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
 from caltest.planning.truths import as_distribution, counted, forecasts_of
 from caltest.predictions import ModelData, Rows
@@ -483,7 +483,7 @@ class SizeSearch:
         before = self.seen.get(n)
         start = 0 if before is None else before.n_datasets
         row = simulate(self.study, n, range(start, start + sets), stage=SEARCH)[0]
-        self.seen[n] = row if before is None else _joined(before, row)
+        self.seen[n] = row if before is None else joined((before, row))
         self.done += 1
         if self.progress is not None:
             self.progress(self.done, self.done + left)
@@ -518,16 +518,6 @@ def _crossing_of(rows: list[PowerRow], target: float) -> tuple[float, float, flo
     found = crossing(probit_line(x, events, trials), float(scipy.special.ndtri(target)), QUANTILE)
     root, low, high = (math.copysign(value * value, value) for value in found)
     return root, low, high
-
-
-def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
-    """Join what was found in different data sets of one size."""
-    parts = [row for row in (first, second) if not math.isnan(row.estimate)]
-    finite = [row.n_datasets - row.not_applicable - row.infinite for row in parts]
-    mean = float(np.average([row.estimate for row in parts], weights=finite)) if parts else math.nan
-    names = ("n_datasets", "rejections", "infinite", "not_applicable")
-    sums: Any = {name: getattr(first, name) + getattr(second, name) for name in names}
-    return replace(first, **sums, estimate=mean, reason=first.reason or second.reason)
 
 
 # ---- where a rate is reached: probit regression -------------------------------------------------

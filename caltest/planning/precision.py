@@ -375,8 +375,6 @@ def recalibration_variance(
             break
     else:
         raise np.linalg.LinAlgError("no finite limit")
-    mu = scipy.special.expit(offset + X @ beta)
-    A = (X * (w * mu * (1 - mu))[:, None]).T @ X
     B = (X * (w * (q * (1 - q) + (q - mu) ** 2))[:, None]).T @ X
     inverse = np.linalg.inv(A)
     return beta, inverse @ B @ inverse

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -84,6 +85,17 @@ class PowerRow:
         del values["reason"]
         first = {name: values[name] for name in ("test", "null", "n")}
         return first | {"power": self.power, "low": low, "high": high, "rejections": 0} | values
+
+
+def joined(rows: Sequence[PowerRow]) -> PowerRow:
+    """Join what a test found in different data sets of one size."""
+    names = ("n_datasets", "rejections", "infinite", "not_applicable")
+    sums: Any = {name: sum(getattr(row, name) for row in rows) for name in names}
+    finite = [row.n_datasets - row.not_applicable - row.infinite for row in rows]
+    total = math.fsum(row.estimate * k for row, k in zip(rows, finite, strict=True) if k)
+    mean = total / sum(finite) if any(finite) else math.nan
+    reason = next((row.reason for row in rows if row.reason), "")
+    return replace(rows[0], **sums, estimate=mean, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

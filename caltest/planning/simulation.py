@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise, starmap
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, redrawn_bat
 from caltest.nulls.exact import enumerate_labels
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.loops import map_threads
-from caltest.planning.results import PowerRow
+from caltest.planning.results import PowerRow, joined
 from caltest.planning.truths import ForecastDistribution, LabelDistribution, PredictionDistribution
 from caltest.predictions.rows import Rows
 from caltest.types import Floats
@@ -69,16 +69,6 @@ class Study:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(key,)))
 
 
-class Rejections(NamedTuple):
-    """What a test found in some data sets."""
-
-    rejections: int
-    estimates: float  # the sum of those that are finite
-    infinite: int
-    not_applicable: int
-    reason: str
-
-
 def simulate(
     study: Study,
     n: int,
@@ -122,55 +112,32 @@ def simulate(
         else:
             raise NotApplicable(f"no data set of n = {n} can be tested by {test.key}: {reason}")
 
-    def run(numbers: range) -> list[Rejections]:
-        tallies = [Rejections(0, 0.0, 0, 0, "")] * len(study.tests)
-        for number in numbers:
-            data, seed = study.data_set(n, (stage, number))
-            tested = starmap(_tested, ((study, test, data, seed) for test in study.tests))
-            tallies = [_sum(pair) for pair in zip(tallies, tested, strict=True)]
-        return tallies
+    def run(numbers: range) -> list[list[PowerRow]]:
+        drawn = (study.data_set(n, (stage, number)) for number in numbers)
+        return [[_tested(study, test, *one) for test in study.tests] for one in drawn]
 
     blocks = [(sets[i : i + BLOCK],) for i in range(0, len(sets), BLOCK)]
-    done: list[list[Rejections]] = []
-    for tallies in map_threads(run, blocks, study.n_jobs):
-        done.append(tallies)
+    done: list[list[PowerRow]] = []
+    for tested in map_threads(run, blocks, study.n_jobs):
+        done += tested
         if progress is not None:
-            progress(min(len(done) * BLOCK, len(sets)))
-    per_test = zip(study.tests, zip(*done, strict=True), strict=True)
-    return [_row(test, n, len(sets), tallies) for test, tallies in per_test]
+            progress(len(done))
+    return list(map(joined, zip(*done, strict=True)))
 
 
-def _tested(study: Study, test: StudyTest, data: Any, seed: int) -> Rejections:
+def _tested(study: Study, test: StudyTest, data: Rows, seed: int) -> PowerRow:
+    """Return what a test found in one data set."""
     plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
+    found: dict[str, Any] = {"test": test.key, "null": test.null, "n": data.n, "n_datasets": 1}
+    found["estimate_name"] = test.measure.estimate_symbol
     try:
         rejected, estimate = decide(plan, level=study.level, n_resamples=study.n_resamples)
     except NotApplicable as error:
-        return Rejections(0, 0.0, 0, 1, str(error))
-    finite = math.isfinite(estimate)
-    return Rejections(int(rejected), estimate if finite else 0.0, int(not finite), 0, "")
-
-
-def _sum(tallies: Sequence[Rejections]) -> Rejections:
-    reason = next((tally.reason for tally in tallies if tally.reason), "")
-    rejections, estimates, infinite, not_applicable = map(sum, list(zip(*tallies, strict=True))[:4])
-    return Rejections(rejections, estimates, infinite, not_applicable, reason)
-
-
-def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Rejections]) -> PowerRow:
-    total = _sum(tallies)
-    finite = n_datasets - total.not_applicable - total.infinite
-    return PowerRow(
-        test=test.key,
-        null=test.null,
-        n=n,
-        n_datasets=n_datasets,
-        rejections=total.rejections,
-        estimate_name=test.measure.estimate_symbol,
-        estimate=total.estimates / finite if finite else math.nan,
-        infinite=total.infinite,
-        not_applicable=total.not_applicable,
-        reason=total.reason,
-    )
+        own: dict[str, Any] = {"not_applicable": 1, "reason": str(error)}
+        return PowerRow(**found, **own, rejections=0, estimate=math.nan)
+    infinite = int(not math.isfinite(estimate))
+    estimate = math.nan if infinite else estimate
+    return PowerRow(**found, rejections=int(rejected), estimate=estimate, infinite=infinite)
 
 
 # ---- the decision of one test on one data set ----------------------------------------------------

@@ -160,7 +160,15 @@ def truth_of_forecasts(
     if truth is None:
         return truth_of_errors(spread, shift)
     checks.check_unused("where truth is given", spread=spread, shift=shift)
-    return truth_of_function(truth)
+    if not callable(truth):
+        rule = "truth must be a function of normal numbers and of the forecasts"
+        remedy = "pass lambda z, forecasts: z + 0.3, or use spread= and shift="
+        raise invalid(rule, shown(truth), remedy)
+
+    def of(z: Floats, rows: Forecasts) -> Floats:
+        return moved(read(truth(z, rows), "true normal numbers", z.size))
+
+    return LabelDistribution(models.describe(truth), of)
 
 
 def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
@@ -171,19 +179,6 @@ def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
     text = f"outcomes scatter {scatter} predicted" + f", {b:+g} deviations off" * (b != 0.0)
     text = Forecasts.claim if (s, b) == (1.0, 0.0) else text
     return LabelDistribution(text, lambda z, _rows: moved(z, s, b))
-
-
-def truth_of_function(function: Any) -> LabelDistribution:
-    """Return the truth of a function of normal numbers and forecasts."""
-    if not callable(function):
-        rule = "truth must be a function of normal numbers and of the forecasts"
-        remedy = "pass lambda z, forecasts: z + 0.3, or use spread= and shift="
-        raise invalid(rule, shown(function), remedy)
-
-    def of(z: Floats, rows: Forecasts) -> Floats:
-        return moved(read(function(z, rows), "true normal numbers", z.size))
-
-    return LabelDistribution(models.describe(function), of)
 
 
 def _log(p: Floats) -> Floats:
@@ -417,8 +412,7 @@ def distribution_of_table(
     table: tables.ColumnTable, given: ModelData, *, name: str
 ) -> PredictionDistribution:
     """Resample the rows of named columns; a column of labels is not needed and not read."""
-    weight = given.sample_weight
-    taken = [other for other in (given.label, weight) if isinstance(other, str)]
+    taken = [other for other in (given.label, given.sample_weight) if isinstance(other, str)]
     columns = tables.prob_columns(table.names, given.probs, taken)
     several = len(columns) > 1
     values, named = tables.numbers_of_columns(table, columns), columns if several else None
@@ -426,8 +420,7 @@ def distribution_of_table(
     classes = given.classes
     if classes is None and several:
         classes = tables.stems(columns, given.probs)
-    own = _weights(table, given, len(rows))
-    return _of_pool(rows, _names(classes, rows.shape[1]), name, own)
+    return _of_pool(rows, _names(classes, rows.shape[1]), name, _weights(table, given, len(rows)))
 
 
 def _weights(table: tables.ColumnTable | None, given: ModelData, n: int) -> Floats | None:
@@ -465,8 +458,8 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
         got = models.describe(model)
         raise invalid("data must be given where model is a classifier", got, "pass data=X")
     rows = checks.check_probs(model, classes=given.classes, **given.reading)
-    own = _weights(None, given, len(rows))
-    return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays", own)
+    weight, names = _weights(None, given, len(rows)), _names(given.classes, rows.shape[1])
+    return _of_pool(rows, names, "arrays", weight)
 
 
 def _features(data: object, given: ModelData) -> object:

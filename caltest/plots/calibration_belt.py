@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.measures.recalibration.belt import CalibrationBeltCurve
+from caltest.measures.recalibration.belt import CalibrationBeltCurve, Intervals
 from caltest.measures.recalibration.belt import calibration_belt_curve as belt_of
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
 from caltest.results import HTest
 from caltest.results.htest import required
 from caltest.types import Axes
-
-if TYPE_CHECKING:
-    from caltest.measures.recalibration.belt import Intervals
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
 WIDE = (6.6, 4.2)  # inches, with room for a legend at the right
@@ -110,8 +107,7 @@ def calibration_belt(
     greys = np.linspace(*SHADES, len(curve.levels))
     for i in reversed(range(len(curve.levels))):
         x, low, high = (on.place(v) for v in (curve.grid, curve.lower[i], curve.upper[i]))
-        style: dict[str, Any] = {"color": f"{greys[i]:.3f}", "linewidth": 0, "label": labels[i]}
-        ax.fill_between(x, low, high, **style)
+        ax.fill_between(x, low, high, color=f"{greys[i]:.3f}", linewidth=0, label=labels[i])
         for edge in (low, high):
             ax.plot(x, edge, color=base.BLACK, linewidth=base.THIN / 2)
     title = f"{base.pvalue_text(belt)}, n = {curve.n:,}, polynomial of degree {curve.degree}"

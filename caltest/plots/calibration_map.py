@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logit
 
 from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
@@ -74,8 +75,7 @@ def calibration_map(
     on.apply(ax)
     p = on.edges(POINTS - 1)
     if isinstance(calibrator, VennAbers):
-        with np.errstate(divide="ignore"):
-            given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
+        given = logit(p) if calibrator.from_logits else p
         low, high = (on.place(end) for end in calibrator.interval(given).T)
         base.band(ax, p, low, high, label="$p_0$ to $p_1$")
     m, names = calibrator.n_features_in_, [""]
@@ -109,9 +109,7 @@ def _several_classes(
     for k in shown.tolist():
         rows = np.repeat((1 - p)[:, None] / (m - 1), m, axis=1)
         rows[:, k] = p
-        with np.errstate(divide="ignore"):
-            given = np.log(rows) if calibrator.from_logits else rows
-        ys.append((calibrator.maps(given) if alone else mapped(calibrator, rows))[:, k])
+        ys.append(mapped(calibrator, rows, alone=alone)[:, k])
     predicted = "predicted probability" + ("" if alone else ", others equal")
     calibrated = "calibrated probability" + (", before normalisation" if alone else "")
     return ys, base.names_text(calibrator.classes_[shown].tolist()), (predicted, calibrated)
@@ -214,8 +212,8 @@ def fitted(calibrator: object) -> Calibrator:
     return map_
 
 
-def mapped(calibrator: Calibrator, probs: Floats) -> Floats:
-    """Return calibrated probabilities of (n, m) probabilities.
+def mapped(calibrator: Calibrator, probs: Floats, *, alone: bool = False) -> Floats:
+    """Return calibrated probabilities of (n, m) probabilities, `alone` before the normalisation.
 
     A map of logits gets their logarithms.
     """
@@ -223,6 +221,8 @@ def mapped(calibrator: Calibrator, probs: Floats) -> Floats:
 
     with np.errstate(divide="ignore"):
         given = np.log(probs) if calibrator.from_logits else probs
+    if alone:
+        return np.asarray(calibrator.maps(given))
     return calibrator.calibrate(Inputs(given, from_logits=calibrator.from_logits))
 
 

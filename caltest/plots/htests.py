@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from caltest import plots
-from caltest.checks import check_choice
+from caltest import checks, plots
 from caltest.errors import NotApplicable
 from caltest.plots.calibration_map import fitted
 from caltest.plots.places import is_master_scale
@@ -40,7 +39,7 @@ OF_CELLS = ("reliability", "corp", "confidence-band", "null")  # what cells are 
 def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Axes:
     """Draw a kind of plot of a result, by default its natural one."""
     if kind is not None:
-        check_choice(kind, KINDS, "kind")
+        checks.check_choice(kind, KINDS, "kind")
     kind = kind or natural_kind(result)
     worst = result.places[0].where if result.places else None
     if kind == "reliability" and worst and result.m > 2 and result.lens == "strong":
@@ -72,7 +71,7 @@ def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
     drawn: dict[str, Draw] = {"pvalues": plots.pvalues, "master-scale": plots.master_scale}
     if kind is None:
         kind = "master-scale" if is_master_scale(table) else _kind_of_rows(table) or "pvalues"
-    if check_choice(kind, (*drawn, *FORECAST_KINDS), "kind") in drawn:
+    if checks.check_choice(kind, (*drawn, *FORECAST_KINDS), "kind") in drawn:
         return drawn[kind](table, ax=ax)
     if _kind_of_rows(table) is None:
         reason = f"kind={kind!r} is a picture of the forecasts that all tests of a table share"
@@ -101,4 +100,4 @@ def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -
         kind = "parameters" if isinstance(calibrator, LinearMap) and m > 2 else "map"
         kind = "simplex" if m == 3 and not isinstance(calibrator, SplineCalibrator) else kind
         kind = "latent" if isinstance(calibrator, GPCalibrator) else kind
-    return MAPS[check_choice(kind, MAPS, "kind")](calibrator, ax=ax)
+    return MAPS[checks.check_choice(kind, MAPS, "kind")](calibrator, ax=ax)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from caltest import checks, render
 from caltest.errors import invalid
+from caltest.measures.gap import Gap
 from caltest.plots import base
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.table import LIGHTS
 from caltest.segments import SegmentsTest
+from caltest.segments.result import Segment
 from caltest.types import Axes, Flags, Floats
 
-if TYPE_CHECKING:
-    from caltest.measures.gap import Gap
-    from caltest.segments.result import Segment
-
-    Row = tuple[str, Gap | Segment, float]  # name, gap and p-value
+Row = tuple[str, Gap | Segment, float]  # name, gap and p-value
 
 LIMITS = ((1.9600, "95 %"), (3.0902, "99.8 %"))  # of the normal distribution, Spiegelhalter's
 

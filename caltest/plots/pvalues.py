@@ -79,8 +79,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     base.name_rows(ax, names)
     for y, value in enumerate(final.tolist()):
         base.beside(ax, y, render.pvalue(value))
-    legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
-    base.legend(ax, **legend)
+    base.legend(ax, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
     name = "p-value"
     if table.correction is not None:
         name += f", {CORRECTIONS.get(table.correction, table.correction)} over {len(table)} tests"

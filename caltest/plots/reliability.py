@@ -11,9 +11,8 @@ import numpy as np
 from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
+from caltest.measures import ConfidenceBandCurve, CorpBand
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
-from caltest.measures.isotonic.confidence_band import ConfidenceBandCurve
-from caltest.measures.isotonic.corp import CorpBand
 from caltest.plots import base
 from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of

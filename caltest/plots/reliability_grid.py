@@ -351,8 +351,7 @@ def _graphs(shown: Predictions, knots: int) -> _Graphs:
         kept = np.unique(np.append(np.minimum(even, n - 1), [0, worst, n - 1]))
     rate = fitted.cumulative[-1]
     # Of one class the probability of the event is 0 or 1, and no map follows from the fit.
-    is_one_class = rate in {0.0, 1.0}
-    probability = np.full_like(fitted.score, rate) if is_one_class else fitted.recalibrated
+    probability = np.full_like(fitted.score, rate) if rate in {0.0, 1.0} else fitted.recalibrated
     both = np.repeat(kept, 2)
     ends = np.append(0, np.repeat(kept + 1, 2)[:-1])  # of the step before, and of this one
     return _Graphs(

@@ -11,8 +11,7 @@ import numpy as np
 from caltest import checks, render
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.scores.decomposition import ScoreDecomposition, score_decomposition
-from caltest.measures.scores.net_benefit import NetBenefit
+from caltest.measures import NetBenefit, ScoreDecomposition, score_decomposition
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
 from caltest.plots import base
 from caltest.plots.reliability_grid import before_and_after
@@ -123,9 +122,7 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
     letter = 0.66 * base.SMALL / (72 * base.inches(ax))
     r, points = 0.012, zip(x, y, strict=True)
     taken: list[tuple[float, ...]] = [(a - r, a + r, b - r, b + r) for a, b in points]
-    places = [
-        (right, up * (1 + 2.5 * lines), up) for lines in range(LINES) for right, up in CORNERS
-    ]
+    places = [(right, up * (1 + 2.5 * far), up) for far in range(LINES) for right, up in CORNERS]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
         boxes = []
         for right, far, up in places:

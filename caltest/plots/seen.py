@@ -21,11 +21,7 @@ from caltest.measures.isotonic.confidence_band import ConfidenceBand
 from caltest.measures.isotonic.corp import CorpCurve, curve_of_units
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
-from caltest.measures.scores.decomposition import (
-    ScoreDecomposition,
-    parts_of_cells,
-    parts_of_rows,
-)
+from caltest.measures.scores.decomposition import ScoreDecomposition, parts_of_cells, parts_of_rows
 from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, curve_of_rows
 from caltest.nulls.base import Draws

@@ -364,8 +364,7 @@ class Predictions(Rows):
         >>> Predictions.multilabel([[0.2, 0.9], [0.6, 0.5]], [[0, 1], [1, 1]], names=["a", "b"])
         Predictions(n=4, m=2, source='arrays')
         """
-        of_rows = {"sample_weight": sample_weight, "clusters": clusters}
-        found, size = stacked(probs, labels, names, **of_rows)
+        found, size = stacked(probs, labels, names, sample_weight=sample_weight, clusters=clusters)
         unit = f"row of {size} labels" if clusters is None else CLUSTER
         made = cls(**found)
         made.__dict__.update(unit=unit, library=tables.library_of(probs, labels))
@@ -468,9 +467,8 @@ class Predictions(Rows):
     def predicted(self) -> Codes:
         """Code of the most probable class of each row, the first of equals."""
         codes = np.empty(self.n, dtype=np.int64)
-        for rows in blocks(
-            self.n, max(1, BLOCK // self.m)
-        ):  # whole, NumPy would copy the read-only matrix
+        # Whole, NumPy would copy the read-only matrix.
+        for rows in blocks(self.n, max(1, BLOCK // self.m)):
             codes[rows] = self.probs[rows].argmax(axis=1)
         return checks.read_only(codes)
 
@@ -487,8 +485,7 @@ class Predictions(Rows):
     @property
     def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
         """Sizes and classes, probabilities and labels."""
-        named = (self.n, self.m, self.classes.tolist())
-        return named, ((self.probs, "<f8"), (self.labels, "<i8"))
+        return (self.n, self.m, self.classes.tolist()), ((self.probs, "<f8"), (self.labels, "<i8"))
 
     @property
     def residuals(self) -> Floats:

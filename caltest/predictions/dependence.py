@@ -84,7 +84,7 @@ class Dependence:
         """Return the same with the values of the columns."""
         found: dict[str, object] = {"cluster": self.cluster, "time": self.time}
         for name, value in found.items():
-            check_not_label(value, label, name)
+            check_not_label(label, name, value)
             found[name] = tables.column_or_values(table, value, name)
         return replace(self, **found)
 

@@ -21,25 +21,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import Any, BinaryIO, Unpack
 from urllib.parse import unquote
 
 import numpy as np
 
-from caltest.checks.arrays import MISSING_WORDS, listing
-from caltest.checks.options import check_choice, check_unused
-from caltest.checks.suspicions import warn_caller
+from caltest.checks import MISSING_WORDS, check_choice, check_unused, listing, warn_caller
 from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid, shown
+from caltest.lazy import pl
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
 from caltest.predictions.parts import family, place_among, stacked_parts
 from caltest.predictions.tables import ColumnTable, table_of_frame
 from caltest.types import AnyArray
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Source = Path | io.BytesIO
 AnyFile = str | Path | BinaryIO
@@ -214,8 +209,6 @@ def scan(
     path: Path, columns: Mapping[str, object] | None = None, **how: Unpack[FileOptions]
 ) -> pl.LazyFrame:
     """Return the rows of a file, lazily where its format allows that, with further columns."""
-    import polars as pl
-
     check_file(path)
     kind = how.get("file_format") or format_of(path)
     if kind == "npz":
@@ -516,8 +509,6 @@ def _shown(name: str, kind: str) -> str:
 
 def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     """Read a text without its blank lines."""
-    import polars as pl
-
     options |= {"separator": opened.sep, "decimal_comma": opened.decimal == ","}
     try:
         frame = pl.read_csv(_polars(opened), **options)
@@ -557,8 +548,6 @@ def _read_text(opened: Opened) -> pl.DataFrame:
 
 def _read_kept(opened: Opened) -> pl.DataFrame:
     """Read the types, but as text where whole numbers are written with leading zeros: "007"."""
-    import polars as pl
-
     frame = _read_csv(opened)
     text = dict(zip(frame.columns, _read_text(opened), strict=True))
     whole = frame.select(pl.selectors.integer()).columns
@@ -567,8 +556,6 @@ def _read_kept(opened: Opened) -> pl.DataFrame:
 
 
 def _read_csv(opened: Opened) -> pl.DataFrame:
-    import polars as pl
-
     try:
         frame = _csv(opened, infer_schema_length=SAMPLE)
     except pl.exceptions.ComputeError as error:
@@ -591,8 +578,6 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
 
 def _number(text: pl.Series) -> pl.Series:
     """Read a column as numbers if it is text only for blanks and for missing values."""
-    import polars as pl
-
     missing = text.str.to_lowercase().is_in(MISSING_WORDS)
     whole, number = text.cast(pl.Int64, strict=False), text.cast(pl.Float64, strict=False)
     has_words = (number.is_null() & text.is_not_null() & ~missing).any()
@@ -643,8 +628,6 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_columnar(opened: Opened) -> pl.DataFrame:
-    import polars as pl
-
     kind = POLARS[opened.kind]
     lazy = getattr(pl, f"scan_{kind}")(_polars(opened))
     rows, columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
@@ -656,8 +639,6 @@ def _read_columnar(opened: Opened) -> pl.DataFrame:
 
 def _read_json(opened: Opened) -> pl.DataFrame:
     """Read an object a line, a list of them, or the columns of one, as pandas writes them."""
-    import polars as pl
-
     if _head(opened.source).lstrip().startswith(b"["):
         return pl.read_json(_polars(opened), infer_schema_length=None)
     try:
@@ -681,8 +662,6 @@ def _objects(opened: Opened) -> Iterator[Any]:
 
 def _read_sheet(opened: Opened) -> pl.DataFrame:
     """Read a sheet, by default the first; say which where there are several."""
-    import polars as pl
-
     if zipfile.is_zipfile(opened.source):
         unpacking.check_size(opened.source, opened.name)
     try:
@@ -745,8 +724,6 @@ def _write(table: Any, target: BinaryIO, file_format: str) -> None:
 
 def _cannot_hold(file_format: str, dtype: Any) -> bool:
     """Tell whether a format other than those of columns has no way to write a type."""
-    import polars as pl
-
     if file_format in TYPELESS and (dtype.is_nested() or dtype == pl.Duration):
         return True
     has_zone = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
@@ -755,8 +732,6 @@ def _cannot_hold(file_format: str, dtype: Any) -> bool:
 
 def _frame(table: Any) -> pl.DataFrame:
     """Return the columns; each array of an NPZ file is one."""
-    import polars as pl
-
     if isinstance(table, pl.DataFrame):
         return table
     wide = [name for name, array in table.items() if array.ndim != 1]

@@ -241,8 +241,7 @@ class ModelData:
 
     def _of_table(self, model: object, df: object, table: tables.ColumnTable) -> Rows:
         crossed = tables.columns_named(table, self.by)
-        for one in (self.by, *crossed):
-            check_not_label(one, self.label, "by")
+        check_not_label(self.label, "by", self.by, *crossed)
         by = tables.crossed(table, crossed) if crossed else self.by
         if model is None:
             check_unused("where model is None", features=self.features)

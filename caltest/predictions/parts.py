@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 
 from caltest.errors import invalid, shown
-
-if TYPE_CHECKING:
-    import polars as pl
+from caltest.lazy import pl
 
 ALIKE = "all parts must have the same columns"
 
@@ -28,8 +26,6 @@ def stacked_parts(
         Tells of the name of a column whether it must be alike in all parts, by default of each;
         others are left out where they are not.
     """
-    import polars as pl
-
     tables: list[Any] = []
     for name, table in parts:
         tables.append(table)
@@ -46,8 +42,6 @@ def stacked_parts(
 
 def _text_in(name: str, tables: Sequence[pl.DataFrame]) -> str:
     """Name the first text in a column that is numbers in the other part, if that is the matter."""
-    import polars as pl
-
     for table in (tables[0], tables[-1]) if name in tables[-1].columns else ():
         if (values := table[name]).dtype == pl.String:
             no_number = values.is_not_null() & values.cast(pl.Float64, strict=False).is_null()
@@ -84,8 +78,6 @@ def unlike(first: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
 
 def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
     """Stack frames of Polars, eager or lazy, whose columns are of types that are read alike."""
-    import polars as pl
-
     own = [one.select(pl.selectors.by_name(names)) for one in frames]  # one may be "*"
     types = [one.collect_schema() for one in own]
     several = [name for name in names if len({one[name] for one in types}) > 1]

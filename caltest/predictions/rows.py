@@ -94,8 +94,7 @@ class Rows(ABC):
 
     def _with(self, redrawing: Redraws = None, **changes: object) -> Self:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
-        names = self._fields()
-        copy = self._restored(*[changes.get(name, getattr(self, name)) for name in names])
+        copy = self._restored(*[changes.get(name, getattr(self, name)) for name in self._fields()])
         copy.__dict__["_redrawing"] = redrawing
         return copy
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from caltest import checks
@@ -52,8 +53,6 @@ def is_table(data: object) -> bool:
 
 def wrapped(native: object, **options: Any) -> Any:
     """Wrap a table with narwhals; what is none stays."""
-    import narwhals as nw
-
     with warnings.catch_warnings():
         # narwhals says where its reader of Dask will move to, which is no matter to the caller
         warnings.filterwarnings("ignore", "Dask support", FutureWarning)
@@ -62,8 +61,6 @@ def wrapped(native: object, **options: Any) -> Any:
 
 def as_frame(df: object) -> Any:
     """Wrap a pandas, polars or Arrow table with narwhals; a lazy one is computed."""
-    import narwhals as nw
-
     try:
         frame: Any = wrapped(df)
     except nw.exceptions.DuplicateError as error:
@@ -81,8 +78,6 @@ def as_frame(df: object) -> Any:
 
 def _wrapped(given: Sequence[object]) -> Iterator[Any]:
     """Wrap tables and series with narwhals; what is neither stays."""
-    import narwhals as nw
-
     for one in given:
         with suppress(nw.exceptions.DuplicateError):
             yield wrapped(one, allow_series=True)
@@ -99,8 +94,6 @@ def library_of(*given: object) -> str:
 
 def place_of(*given: object) -> Callable[[int], str] | None:
     """Name rows by the index of the first table that has one, unless it counts them from 0."""
-    import narwhals as nw
-
     frames = (one for one in _wrapped(given) if isinstance(one, nw.DataFrame | nw.Series))
     index = next(filter(lambda one: one is not None, map(nw.maybe_get_index, frames)), None)
     if index is None or np.all(index == np.arange(len(index))):
@@ -112,7 +105,6 @@ def frame_of_records(
     records: Sequence[Mapping[str, Any]] | Mapping[str, Any], library: str = LIBRARIES[0]
 ) -> Any:
     """Return records, or named columns, as a data frame of a library."""
-    import narwhals as nw
     import polars as pl
 
     checks.check_choice(library, LIBRARIES, "backend")
@@ -126,8 +118,6 @@ def frame_of_records(
 
 def table_of_frame(df: object) -> ColumnTable:
     """View a data frame as named arrays."""
-    import narwhals as nw
-
     frame = as_frame(df)
     names = {str(name): name for name in frame.columns}  # pandas may have numbers there
 
@@ -150,8 +140,6 @@ def features_of_frame(
     df: object, features: str | Sequence[str] | None, others: Sequence[object]
 ) -> object:
     """Take the columns `features`, or all but `others`, as a data frame of the same library."""
-    import narwhals as nw
-
     frame = as_frame(df)
     names = {str(name): name for name in frame.columns}
     if features is None:
@@ -218,14 +206,12 @@ def choose_columns(
     """
     label = checks.check_choice(label, table.names, "label")
     several = columns_named(table, groups)
-    for one in (groups, *several):
-        checks.check_not_label(one, label, "groups")
-    checks.check_not_label(clusters, label, "clusters")
-    checks.check_not_label(sample_weight, label, "sample_weight")
+    checks.check_not_label(label, "groups", groups, *several)
+    checks.check_not_label(label, "clusters", clusters)
+    checks.check_not_label(label, "sample_weight", sample_weight)
     single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
     columns = prob_columns(table.names, probs, [label, *single, *several])
-    for one in columns:
-        checks.check_not_label(one, label, "probs")
+    checks.check_not_label(label, "probs", *columns)
     labels = checks.label_values(table.column(label), "labels")
     own = _classes_of_names(stems(columns, probs), labels)
     return {
@@ -382,8 +368,7 @@ def _classes_of_names(stems: Sequence[str], labels: AnyArray) -> list[object] | 
         return classes
     if not np.any(labels == np.array(classes)):
         return None
-    distinct = np.unique(labels).tolist()
-    others = [value for value in distinct if value != classes[0]]
+    others = [value for value in np.unique(labels).tolist() if value != classes[0]]
     return others + classes if len(others) == 1 else None
 
 

@@ -18,8 +18,7 @@ from caltest.measures.gap import LEVEL, event_rows, gap_of, share_limits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_limits, ratio_of_counts
 from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.render import digits_of, digits_of_gap, share
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimated, Parts, Score, Scores, notes, table
@@ -301,8 +300,7 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     for part in scores.parts:
         of = part.parts
         shown = (of.score, of.miscalibration, of.discrimination, of.uncertainty)
-        numbers = decimal(shown, decimals_of(of.score))
-        rows.append((part.score, part.lens, *numbers))
+        rows.append((part.score, part.lens, *decimal(shown, decimals_of(of.score))))
     if rows:
         yield table(
             "Score = miscalibration \u2212 discrimination + uncertainty",

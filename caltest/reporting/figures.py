@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,15 +15,12 @@ from caltest.render import named
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
+from caltest.reporting.recalibrated import HeldOut
+from caltest.reporting.source import Source
 from caltest.reporting.where import ranked
 from caltest.results import HTest, HTestTable
+from caltest.segments import SegmentsTest
 from caltest.types import Axes
-
-if TYPE_CHECKING:
-    from caltest.reporting.recalibrated import HeldOut
-    from caltest.reporting.source import Source
-    from caltest.segments import SegmentsTest
-
 
 KEY = "Colours and marks are those of the first diagram."
 MOST_SEGMENTS = 12  # in the figure

@@ -107,9 +107,8 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
     document.styles["Caption"].font.bold = False
     document.styles["Caption"].font.color.rgb = RGBColor(0x44, 0x44, 0x44)
     about = document.core_properties
-    about.title, about.author = (
-        _legal(text)[:LONGEST] for text in (content.title, content.author or "")
-    )
+    about.title = _legal(content.title)[:LONGEST]
+    about.author = _legal(content.author or "")[:LONGEST]
     about.created = about.modified = _time(content)
     about.comments = ""
     document.add_heading(_legal(content.title), 0)

@@ -35,7 +35,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
             rule = "grades must be values where there is no data frame that they could be in"
             remedy = "pass one a row, or PDs between grades, [0.01, 0.05]"
             raise invalid(rule, shown(grades), remedy)
-        check_not_label(grades, given.label, "grades")
+        check_not_label(given.label, "grades", grades)
         table = table_of_frame(frame)
         grades = table.column(check_choice(grades, table.names, "grades"))
     values = as_array(grades, "grades")
@@ -72,13 +72,11 @@ def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) 
     found = test_master_scale(mean[order], defaults[order], n[order], **own)
     told = list(found.notes)
     if grades is None and values.size > MOST_PDS:
-        told.insert(
-            0, "no grades were given: these are tenths of the rows, from low PDs to high ones"
-        )
+        text = "no grades were given: these are tenths of the rows, from low PDs to high ones"
+        told.insert(0, text)
     if rows.has_dependence:
-        told.append(
-            f"tests and intervals of grades take rows of the same {rows.unit} as independent"
-        )
+        unit = f"rows of the same {rows.unit}"
+        told.append(f"tests and intervals of grades take {unit} as independent")
     return replace(found, notes=tuple(told))
 
 

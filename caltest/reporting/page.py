@@ -22,14 +22,8 @@ from caltest.measures import Measure
 from caltest.measures.own import measure_of
 from caltest.numerics.loops import threads
 from caltest.outputs import SUFFIXES, check_target, write_whole
-from caltest.predictions import ModelData
-from caltest.predictions.options import (
-    ON_ERROR,
-    EngineOptions,
-    WeightedOptions,
-    check_names,
-    parted,
-)
+from caltest.predictions import ModelData, check_names, parted
+from caltest.predictions.options import ON_ERROR, EngineOptions, WeightedOptions
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
 from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
@@ -38,7 +32,7 @@ from caltest.reporting.forecasts import check_of_classes
 from caltest.reporting.html import html_page, markdown_page
 from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.results.base import plain
-from caltest.results.verdict import SPEAKS, together
+from caltest.results.verdict import SPEAKS, Verdict, together
 from caltest.results.wording import FIRST_EVIDENCE, capital
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
@@ -46,7 +40,6 @@ from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.comparison.maps import AnyCalibrator
-    from caltest.results.verdict import Verdict
 
 SCHEMA = "caltest/report/5"
 UNNAMED = ("arrays", "data frame")  # sources that are no name in a title

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from caltest import sources
-from caltest.checks import check_choice
+from caltest import checks, sources
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT, test_calibration
 from caltest.htests import REGISTRY as TESTS
@@ -459,7 +458,7 @@ def table_to_count(
     NotApplicable
         If cells are asked for, and with them something that needs the rows.
     """
-    check_choice(engine, ENGINES, "engine")
+    checks.check_choice(engine, ENGINES, "engine")
     table = lies(given)
     wanted = [name for name, value in needs_rows.items() if value]
     if engine == "cells" and table is None:

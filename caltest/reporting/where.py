@@ -39,7 +39,7 @@ FEWEST = 20  # rows of a range
 SHARE = 0.05  # of all rows, that a range has at least
 
 
-def judged(search: Search, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
+def judged(search: Search, n_resamples: int, seed: int) -> tuple[Place, ...]:
     """Compare the parts of a search, and its classes as a whole, the worst first.
 
     The p-values are adjusted for all of them (Westfall and Young, step-down).
@@ -163,8 +163,7 @@ def find_where(source: Source, settings: Settings) -> Differences:
             remarks = (f"Groups are not tested: {error}",)
     settings.progress("classes and ranges")
     search: Any = source.search()  # None of forecasts
-    draws: dict[str, int] = {"n_resamples": settings.n_resamples, "seed": settings.seed}
-    places = () if search is None else judged(search, **draws)
+    places = () if search is None else judged(search, settings.n_resamples, settings.seed)
     if groups is None:
         return Differences(source.lens, places, notes=remarks)
     return Differences(source.lens, places, groups, group_places(groups), tuple(groups.notes))

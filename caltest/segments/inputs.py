@@ -11,9 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from caltest.checks import check_choice, check_not_label, check_once, check_unused, group_values
-from caltest.checks.arrays import as_array, as_numbers, check_column, is_missing
-from caltest.checks.suspicions import suspect_index
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.numerics.bins import quantile_cuts
 from caltest.predictions import ModelData, tables
@@ -58,13 +56,13 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
     if segments is None or segments is True:
         return Given(_check_any(_features(features, given), "features"), scan=True)
     if names_of(features) is None:
-        check_unused("where segments are given", features=features)
+        checks.check_unused("where segments are given", features=features)
     names = names_of(segments)
     if names is not None:
         return Given(_named(names, given))
     columns = segments if isinstance(segments, Mapping) else {"segments": segments}
     own = {str(name): values for name, values in columns.items()}
-    suspect_index(**{"data": given.data, "model": given.model, **own})
+    checks.suspect_index(**{"data": given.data, "model": given.model, **own})
     if isinstance(segments, Mapping):
         return Given(_check_any(_of_values(segments)))
     if tables.is_table(segments):
@@ -85,7 +83,7 @@ def names_of(value: object) -> list[str] | None:
 
 
 def _of_array(segments: object, n: int) -> Given:
-    array = as_array(segments, "segments")
+    array = checks.as_array(segments, "segments")
     if array.ndim == 1:
         return Given({"segment": array})
     if array.ndim != 2 or array.dtype.kind != "b":
@@ -116,9 +114,9 @@ def _named(names: Sequence[str], given: ModelData, what: str = "segments") -> Na
         raise invalid(rule, shown(list(names)), "pass a dict of columns, {'age': age}")
     known = tables.table_of_frame(frame).names
     for name in names:
-        check_choice(name, known, what)
-        check_not_label(name, given.label, what)
-    check_once(names, what)
+        checks.check_choice(name, known, what)
+        checks.check_not_label(given.label, what, name)
+    checks.check_once(names, what)
     return _columns_of(frame, names)
 
 
@@ -157,10 +155,10 @@ def _features(features: object, given: ModelData) -> Named:
 def _of_values(features: object) -> Named:
     """Read a table, or an array of columns without names."""
     if isinstance(features, Mapping):
-        return {str(name): as_array(values, str(name)) for name, values in features.items()}
+        return {str(name): checks.as_array(values, str(name)) for name, values in features.items()}
     if tables.is_table(features):
         return _columns_of(features)
-    array = as_array(features, "features")
+    array = checks.as_array(features, "features")
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -239,7 +237,7 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
 
     They are cut into `parts`, by default `bins`. Missing values are a value of their own.
     """
-    array = check_column(values, n, f"column {name!r}")
+    array = checks.check_column(values, n, f"column {name!r}")
     lacks = missing_of(array)
     present = array[~lacks]
     items = present.tolist() if present.dtype.kind == "O" else []
@@ -253,14 +251,14 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         ends = ends if ends.size else np.unique(numeric)[-2:-1]  # most have the largest value
         codes[~lacks] = np.searchsorted(ends, numeric, side="left")
         if present.dtype.kind == "M":
-            cuts = group_values(ends.astype("datetime64[us]"), name).tolist()
+            cuts = checks.group_values(ends.astype("datetime64[us]"), name).tolist()
         else:
             cuts = _short_cuts(ends.tolist(), np.sort(numeric))
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
         conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]
     else:
         if present.dtype.kind == "M":
-            present = group_values(present, name)
+            present = checks.group_values(present, name)
         elif present.dtype.kind in "OT":
             present = np.array([str(item) for item in present.tolist()], dtype=str)
         distinct, codes[~lacks] = np.unique(present, return_inverse=True)
@@ -277,7 +275,7 @@ def missing_of(array: AnyArray) -> Flags:
     if array.dtype.kind in "fcmM":
         return np.isnan(array)
     if array.dtype.kind in "OT":
-        return np.array([is_missing(item) for item in array.tolist()], dtype=bool)
+        return np.array([checks.is_missing(item) for item in array.tolist()], dtype=bool)
     return np.zeros(array.shape, dtype=bool)
 
 
@@ -296,7 +294,7 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
         return None
     kinds = {type(item) for item in present.tolist()} - {int, float, Decimal}
     numeric = all(issubclass(kind, np.integer | np.floating) for kind in kinds)
-    return as_numbers(present, "segments").astype(np.float64) if numeric else None
+    return checks.as_numbers(present, "segments").astype(np.float64) if numeric else None
 
 
 def _short_cuts(cuts: list[float], values: AnyArray) -> list[str]:

@@ -8,8 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caltest.checks.arrays import check_not_blank, listing
-from caltest.checks.options import check_choice, check_not_label, check_once
+from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.predictions.parts import family
 from caltest.predictions.tables import TRUTH, classes_in_order, prob_columns, stems, truths
@@ -102,19 +101,18 @@ def read_columns(
         If a column is not there or has another type.
     """
     names = list(schema)
-    label = check_choice(label, names, "label")
+    label = checks.check_choice(label, names, "label")
     for one in by:
-        check_choice(one, names, "by")
-        check_not_label(one, label, "by")
+        checks.check_choice(one, names, "by")
+        checks.check_not_label(label, "by", one)
         if schema[one].is_nested() or schema[one] == nw.Object:
             got, remedy = f"{one!r}: {schema[one]}", "convert it to text, or take a part of it"
             raise invalid("a group must be a single value", got, remedy)
-    check_once(by, "by")
-    weights = () if weight is None else (check_choice(weight, names, "sample_weight"),)
+    checks.check_once(by, "by")
+    weights = () if weight is None else (checks.check_choice(weight, names, "sample_weight"),)
     chosen = prob_columns(names, probs, [label, *by, *weights])
-    for name, columns in (("probs", chosen), ("sample_weight", weights)):
-        for one in columns:
-            check_not_label(one, label, name)
+    checks.check_not_label(label, "probs", *chosen)
+    checks.check_not_label(label, "sample_weight", *weights)
     for name in (*chosen, *weights):
         if not schema[name].is_numeric():
             rule = "sample_weight" if name in weights else "columns of probs"
@@ -149,11 +147,11 @@ def _classes(
             if len(values) != 2:
                 remedy = "pass classes=, or a column of probabilities for each class"
                 rule = "a single column of probs must go with two distinct labels"
-                raise invalid(rule, listing(values), remedy)
+                raise invalid(rule, checks.listing(values), remedy)
             # The one that the column is named after is the last.
             own = [v for v in values if v != own[0]] + own if own[0] in values else values
         names = classes_in_order(names, own)
-        return (texts := tuple(check_not_blank(list(map(str, names))))), texts
+        return (texts := tuple(checks.check_not_blank(list(map(str, names))))), texts
     own = _numbers(own, kind)
     if len(columns) == 1:  # as where rows are read: p_0 is the probability of the label 0
         own = [1, 0] if own == [0] else [0, 1]

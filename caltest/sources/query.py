@@ -12,12 +12,13 @@ from itertools import islice, repeat
 from operator import add, or_
 from queue import Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid
+from caltest.lazy import pl
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
 from caltest.numerics.loops import njit
@@ -27,10 +28,6 @@ from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbe
 from caltest.sources.columns import Columns, column
 from caltest.sources.tally import LEFT_OUT, GroupTally, SortedTally, Tally, WeightTally
 from caltest.types import Floats, Ints
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 WRONG_LABEL = "a label that is none of the classes"
 WRONG = (
@@ -103,8 +100,6 @@ class Counting:
         The engine groups the rows by cell. Those that Polars reads come into this process, where
         the cell of a row is found without a search: they are counted as they come.
         """
-        import polars as pl
-
         is_polars = frame.implementation is nw.Implementation.POLARS
         by = [f"g{i}" for i in range(len(self.columns.by))]
         if (by and self.is_weighted) or not is_polars or not has_batches(frame.to_native()):
@@ -145,8 +140,6 @@ class Counting:
 
     def query(self, frame: Any) -> pl.DataFrame:
         """Return the table of cells of a lazy frame of narwhals, as its engine groups the rows."""
-        import polars as pl
-
         rows = self._rows(frame)
         parts = [self._of_event(rows, k, lens) for k, lens in enumerate(self.lenses)]
         table = collected(parts[0] if len(parts) == 1 else nw.concat(parts, how="vertical"))
@@ -270,8 +263,6 @@ class Counting:
         tables : sequence of pl.DataFrame
             What `table` gives.
         """
-        import polars as pl
-
         by, columns = [f"g{i}" for i in range(len(self.columns.by))], [*self.keys, *self.numbers]
         if by and len(tables) == 1 and "group" in tables[0].columns:  # by a tally, in order
             return tables[0].select(*columns, "group")
@@ -289,8 +280,6 @@ class Counting:
         One whole number says as much as all keys, and takes a quarter of the time. Bins grow with
         p, so that their sum tells apart those of a place.
         """
-        import polars as pl
-
         bins = sum(self.bins) + 1
         count = 1 + int(table["group"].max() or 0) if table.height else 1  # type: ignore[arg-type]
         first = pl.col("event").cast(pl.Int64) * count + pl.col("group").cast(pl.Int64)
@@ -312,8 +301,6 @@ class Counting:
 
     def total(self, table: pl.DataFrame) -> tuple[Counting, pl.DataFrame]:
         """Add up cells over all groups; return what is counted then, and its table."""
-        import polars as pl
-
         own = replace(self, columns=replace(self.columns, by=()))
         some = table.select(*own.keys, *self.numbers)
         some = some.with_columns(group=np.zeros(some.height, np.uint32))
@@ -322,8 +309,6 @@ class Counting:
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:
         """Return how many rows have each kind of fault."""
-        import polars as pl
-
         some = table.filter((pl.col("place") < NEVER) & (pl.col("event") == 0))
         found = some.group_by("place").agg(pl.col("n").sum()).sort("place", descending=True)
         return {WRONG[NEVER - 1 - place]: int(n) for place, n in found.iter_rows()}
@@ -334,8 +319,6 @@ class Counting:
 
     def many(self, table: pl.DataFrame, number: int) -> ManyCells:
         """Return the cells of all groups of an event."""
-        import polars as pl
-
         kept = (pl.col("event") == number) & (pl.col("place") >= NEVER)
         is_all = table.select(kept.all()).item()
         own = table if is_all else table.filter(kept)
@@ -450,8 +433,6 @@ def count_rows(
     probs: object, happened: object, bins: tuple[int, ...] = (), weight: object = None
 ) -> Cells:
     """Count the rows of arrays (n,): probabilities of an event, whether it happened, weights."""
-    import polars as pl
-
     p, y = np.asarray(probs, dtype=np.float64), np.asarray(happened, dtype=np.int64)
     named = None if weight is None else "w"
     columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "number", weight=named)
@@ -523,8 +504,6 @@ def batches(frame: pl.LazyFrame, *, ordered: bool = False) -> Iterator[pl.DataFr
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
     """Raise a panic of Polars, which is no Exception, as an error of its computing."""
-    import polars as pl
-
     try:
         yield
     except pl.exceptions.PanicException as error:

@@ -10,21 +10,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import Any, NoReturn, Unpack
 
 import narwhals as nw
 
 from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, first_line, invalid, shown
+from caltest.lazy import pl
 from caltest.predictions import files, options
 from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
 from caltest.predictions.tables import wrapped
 from caltest.sources.cells import NEVER
 from caltest.sources.columns import Columns, column, read_columns
 from caltest.sources.query import WRONG_LABEL, Counting, collected
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ENGINES, ON_ERROR = options.ENGINES, options.ON_ERROR
 ROWS = 2_000_000  # above which "auto" takes cells or chunks
@@ -238,8 +236,6 @@ def _scan(path: Path, columns: Mapping[str, object], how: options.FileOptions) -
 
 
 def _chunks(chunks: Iterator[Any]) -> Iterator[SourcePart]:
-    import polars as pl
-
     for number, chunk in enumerate(chunks, start=1):
         frame = _frame(pl.DataFrame(chunk) if hasattr(chunk, "__arrow_c_array__") else chunk)
         if frame is None:

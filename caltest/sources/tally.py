@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest.lazy import pl
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.loops import njit
 from caltest.sources.cells import GRID, NEVER, UNIT
 from caltest.sources.weights import CLASSES, FIRST, SUMS
 from caltest.types import AnyArray, Floats, Ints, SmallInts
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AT_ONCE = 1 << 24  # rows of very many groups that are held until they are counted
 LEFT_OUT = -1  # in place of the code of a row that is not counted
@@ -91,8 +89,6 @@ class Tally:
 
     def table(self) -> pl.DataFrame:
         """Return the cells that have rows, with the columns of `Counting.query`."""
-        import polars as pl
-
         self._unpack()
         some = np.flatnonzero(self._sums[:, 0])
         n, y, first, second = self._sums[some].T.astype(np.float64)
@@ -133,8 +129,6 @@ class GroupTally:
 
     def table(self) -> pl.DataFrame:
         """Return the cells that have rows, with the columns of `Tally.table` and "group"."""
-        import polars as pl
-
         tables = [one.table() for one in self._tallies]
         group = np.repeat(np.arange(len(tables)), [one.height for one in tables])
         return pl.concat(tables).with_columns(group=group.astype(np.uint32))
@@ -166,8 +160,6 @@ class SortedTally(Tally):
 
     def table(self) -> pl.DataFrame:
         """Return the cells that have rows, with the columns of `Tally.table` and "group"."""
-        import polars as pl
-
         tables = [*self._tables, self._counted()]
         if len(tables) == 1:
             return tables[0]
@@ -178,8 +170,6 @@ class SortedTally(Tally):
 
     def _counted(self) -> pl.DataFrame:
         """Return the cells of the rows that are held, and let go of these."""
-        import polars as pl
-
         keys, rests, happened = map(np.concatenate, zip(*self._held, strict=True))
         self._held, self._rows = [NO_ROWS], 0
         order = np.argsort(keys)
@@ -227,8 +217,6 @@ class WeightTally(Tally):
 
     def table(self) -> pl.DataFrame:
         """Return the classes of cells, in their order, with the columns of `Counting.query`."""
-        import polars as pl
-
         lines, self._line = self._lines[1 : self._used], self._line[:0]
         key = lines[:, CELL] * np.int64(2 * FIRST) + lines[:, CLASS]
         order = np.argsort(key)

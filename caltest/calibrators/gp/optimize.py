@@ -18,13 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from caltest.calibrators.gp import process
-from caltest.calibrators.gp.elbo import (
-    Evaluation,
-    GPScores,
-    bound,
-    kept_stencils,
-    pack_gradient,
-)
+from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils, pack_gradient
 from caltest.numerics import variational
 from caltest.numerics.loops import one_blas_thread
 from caltest.types import Floats

@@ -12,18 +12,11 @@ import numpy as np
 from scipy import special
 from sklearn.base import clone
 
+from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.ensemble import Setting, check_folds, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import softmax_regression
-from caltest.checks import (
-    check_choice,
-    check_flag,
-    check_jobs,
-    check_level,
-    check_not_empty,
-    check_random_state,
-)
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
@@ -60,8 +53,8 @@ class LinearMap(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         pairs = _pairs(self.lam, self.mu)
-        seed, best = check_random_state(self.random_state), 0
-        folds_and_jobs = check_folds(self.cv), seed, check_jobs(self.n_jobs)
+        seed, best = checks.check_random_state(self.random_state), 0
+        folds_and_jobs = check_folds(self.cv), seed, checks.check_jobs(self.n_jobs)
         if len(pairs) > 1:
             grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
             # Those that are compared have no folds of their own, which need not be clonable.
@@ -146,13 +139,13 @@ class LinearMap(Calibrator):
 
     def _constraints(self, m: int) -> tuple[Flags, bool, Floats]:
         """Return which entries of (W, b) are free, whether the diagonal is one, and the start."""
-        diagonal = check_choice(self.diagonal, ("free", "common", "fixed"), "diagonal")
-        off = check_choice(self.off_diagonal, ("free", "dropped", "zero"), "off_diagonal")
+        diagonal = checks.check_choice(self.diagonal, ("free", "common", "fixed"), "diagonal")
+        off = checks.check_choice(self.off_diagonal, ("free", "dropped", "zero"), "off_diagonal")
         free = np.full((m, m + 1), off != "zero")
         np.fill_diagonal(free, diagonal != "fixed")
-        free[:, m] = check_flag(self.intercept, "intercept")
+        free[:, m] = checks.check_flag(self.intercept, "intercept")
         start = np.eye(m, m + 1)
-        if check_flag(self.reference_class, "reference_class"):
+        if checks.check_flag(self.reference_class, "reference_class"):
             if (diagonal, off) != ("free", "free"):
                 got = f"diagonal={diagonal!r} and off_diagonal={off!r}"
                 rule = 'reference_class must go with diagonal="free" and off_diagonal="free"'
@@ -170,7 +163,7 @@ class LinearMap(Calibrator):
         """
         m = len(free)
         (kappa,) = check_penalties([self.diagonal_lam], "diagonal_lam")
-        odir = check_choice(self.reg, ("odir", "l2"), "reg") == "odir"
+        odir = checks.check_choice(self.reg, ("odir", "l2"), "reg") == "odir"
         if kappa == "auto":
             kappa = 0.125 * (1 if tied else m) / total if lam == "auto" and odir else 0.0
         if kappa and not odir:
@@ -241,7 +234,7 @@ class LinearMap(Calibrator):
             The points and their calibrated probabilities.
         """
         self._of_log_probs()
-        epsilon = check_level(epsilon, "epsilon")
+        epsilon = checks.check_level(epsilon, "epsilon")
         points = interpretation_points(len(self.intercept_), epsilon)
         return points, self.calibrate(Inputs(points, from_logits=False))
 
@@ -288,7 +281,7 @@ def check_penalties(value: object, name: str) -> list[float | str]:
     """Check a penalty, a number of at least 0 or "auto", or a sequence of them, as a list."""
     several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
     values: list[Any] = list(value) if several else [value]  # type: ignore[call-overload]
-    for item in check_not_empty(values, name):
+    for item in checks.check_not_empty(values, name):
         number = isinstance(item, int | float | np.integer | np.floating)
         legal = number and not isinstance(item, bool) and 0 <= item < np.inf
         if not legal and not (isinstance(item, str) and item == "auto"):

@@ -11,8 +11,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 import scipy
 
-from caltest import kernels
-from caltest.checks import check_integer, check_positive, one_of, option
+from caltest import checks, kernels
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, MatrixKernel, as_matrix_kernel
 from caltest.lenses.base import Evaluated
@@ -174,8 +173,8 @@ class KernelMeasure(Measure):
 class SKCE(ToleranceTest, KernelMeasure):
     """The SKCE with its estimator and kernel; see `skce` for the parameters."""
 
-    estimator: str = option("unbiased", one_of(ESTIMATORS))
-    block_size: int = option(2, partial(check_integer, minimum=2))
+    estimator: str = checks.option("unbiased", checks.one_of(ESTIMATORS))
+    block_size: int = checks.option(2, partial(checks.check_integer, minimum=2))
     kernel: Kernel | None = None
 
     key, title, symbol = "skce", "squared kernel calibration error", "SKCE"
@@ -431,7 +430,7 @@ def kce(
 class MMCE(KernelMeasure):
     """The MMCE with the width of its kernel; see `mmce` for the parameters."""
 
-    width: float = option(WIDTH, check_positive)
+    width: float = checks.option(WIDTH, checks.check_positive)
 
     key, title, symbol = "mmce", "maximum mean calibration error", "MMCE"
     largest: ClassVar[float] = 1.0

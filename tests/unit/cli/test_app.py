@@ -13,8 +13,9 @@ import pytest
 import typer
 
 import caltest as package
-from caltest.cli import _Later, app, main
+from caltest.cli import app, main
 from caltest.errors import DegenerateDataWarning
+from caltest.lazy import Later
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_start_loads_nothing_heavy():
 
 def test_module_is_imported_when_something_of_it_is_asked_for(monkeypatch):
     """The module takes the place of what stood for it, which goes on to answer."""
-    later = _Later("colorsys")
+    later = Later("colorsys")
     monkeypatch.setitem(sys.modules, "colorsys", later)
     assert later.rgb_to_hsv is sys.modules["colorsys"].rgb_to_hsv
     assert later is not sys.modules["colorsys"]

@@ -12,7 +12,7 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.planning import curve as searching
 from caltest.planning.curve import SizeSearch
-from caltest.planning.results import PowerRow
+from caltest.planning.results import PowerRow, joined
 
 DIRICHLET = dirichlet([1.0, 1.0, 1.0])
 QUICK = {"n": 40, "n_datasets": 40, "rng": 1}
@@ -361,11 +361,11 @@ def test_looks_at_one_size_are_joined():
     """Rejections add up; the mean of estimates weighs the data sets that have one."""
     first = replace(BLANK, n=50, n_datasets=10, rejections=4, estimate=1.0, infinite=2)
     second = replace(first, n_datasets=30, rejections=20, estimate=2.0, not_applicable=4)
-    joined = searching._joined(first, second)
-    assert (joined.n_datasets, joined.rejections) == (40, 24)
-    assert (joined.infinite, joined.not_applicable) == (4, 4)
-    assert joined.estimate == pytest.approx((8 * 1.0 + 24 * 2.0) / 32)
-    assert math.isnan(searching._joined(BLANK, BLANK).estimate)
+    both = joined((first, second))
+    assert (both.n_datasets, both.rejections) == (40, 24)
+    assert (both.infinite, both.not_applicable) == (4, 4)
+    assert both.estimate == pytest.approx((8 * 1.0 + 24 * 2.0) / 32)
+    assert math.isnan(joined((BLANK, BLANK)).estimate)
 
 
 Z = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 100, "rng": 1}
