@@ -215,8 +215,9 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
     -------
     str or None
         What the map does that `caltest.comparison.out_of_fold.first_map` takes, and the line of
-        code or the command that fits it; else in how many rows a gain as large as here would be
-        clear, or None where that cannot be distinguished.
+        code or the command that fits it; else that none can be recommended, and in how many rows a
+        gain as large as here would be clear, where that can be distinguished. None where there are
+        fewer than 10 rows.
     """
     unclear, helps, most = None, None, 0.0
     tables = (result for _, result in results if isinstance(result, HTestTable))
@@ -224,9 +225,10 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
     differ = any(test is not None and test.pvalue <= bound for test, bound in tested)
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
         found, rows = _rejected(result, verdict.pvalue)
-        choice = None
+        choice, sizes = None, [one.predictions.n for one in found]
         if found:
-            from caltest.comparison.out_of_fold import first_map  # loads scikit-learn
+            from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
+            from caltest.comparison.out_of_fold import first_map
 
             choice = first_map([one.predictions for one in found], found[0].seed)
         if choice is not None and choice.helps:
@@ -236,9 +238,10 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
                 helps = wording.remedy_in_words(choice, of, rows, command=command)
             if not differ:
                 break
-        needed = None if choice is None or unclear else choice.needed
-        if choice and needed and needed > sum(one.predictions.n for one in found):
-            unclear = wording.no_clear_gain(choice, rows)
+        elif choice is not None:
+            unclear = unclear or wording.no_clear_gain(choice, sum(sizes), rows)
+        elif found and not found[0].predictions.m and min(sizes) >= FEWEST_ROWS:
+            unclear = unclear or wording.NOT_COMPARED
     return helps or unclear
 
 

@@ -27,6 +27,7 @@ MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 SHARED = 40  # rows of a shape, on average, from which one after another is faster
+MOST_COMPARED = 300  # rows of mixtures by which a verdict compares maps
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 
 
@@ -369,6 +370,7 @@ class Mixture(Law):
         )
         self.has_atoms = any(each.has_atoms for each in self.components)
         self.title = f"mixture of {len(self.components)} components"
+        self.most_compared = min(MOST_COMPARED, *(each.most_compared for each in self.components))
 
     def _parts(self, y: Floats) -> Iterator[tuple[Floats, Law]]:
         for weight, law in zip(self.weights.T, self.components, strict=True):
@@ -724,14 +726,15 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
     f1, f2 = cdf(x1) - u, cdf(x2) - u
     answer, place = np.where(f2 >= 0, x2, x1), np.broadcast_to(np.arange(u.shape[1]), u.shape)
     going, t = (f2 < 0) & (f1 >= 0), np.full(u.shape, 0.5)
+    rows = np.arange(len(u))[:, None]
     for _ in range(STEPS):
         width = int(going.sum(axis=1).max())
         if not width:
             break
         if 4 * width <= 3 * u.shape[1]:  # the rest of each row is found
             kept = np.argsort(~going, axis=1, kind="stable")[:, :width]
-            every = x1, x2, f1, f2, u, going, t, place
-            x1, x2, f1, f2, u, going, t, place = (picked(each, kept) for each in every)
+            x1, x2, f1, f2, u, t = (picked(each, kept) for each in (x1, x2, f1, f2, u, t))
+            going, place = going[rows, kept], place[rows, kept]
         x = np.where(going, x1 + t * (x2 - x1), x1)
         f = cdf(x) - u
         same = (f >= 0) == (f1 >= 0)

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 import caltest as ct
 from caltest.calibrators import VarianceScaling
 from caltest.comparison.out_of_fold import first_map
+from caltest.forecasts.laws import Mixture, NormalLaw
 from caltest.results import CalibratorComparison, Verdict
 
 
@@ -70,6 +71,18 @@ def test_verdict_names_the_map_that_helps():
     assert "helps" not in dict(ct.verdict(gaussian(400, 1.0), n_resamples=99, rng=1).sentences)
     asked = {"recalibrate": ["variance-scaling", "isotonic-pit"], "n_resamples": 99, "rng": 1}
     assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [("mixture", "VarianceScaling()"), ("function", "maps are not compared here")]
+)
+def test_every_rejected_forecast_is_told_what_helps(form, said):
+    rng = np.random.default_rng(1)
+    mean = rng.normal(size=60)
+    both = Mixture([0.5, 0.5], [NormalLaw(mean - 0.1, 1.0, 60), NormalLaw(mean + 0.1, 1.0, 60)])
+    of = {"distribution": both} if form == "mixture" else {"cdf": stats.norm(mean).cdf}
+    found = ct.verdict(ct.Forecasts(mean + 3 * rng.normal(size=60), **of), n_resamples=99, rng=1)
+    assert said in dict(found.sentences)["helps"]
 
 
 @pytest.mark.full
