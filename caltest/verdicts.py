@@ -209,8 +209,9 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
     -------
     str or None
         What the map does that `caltest.comparison.out_of_fold.first_map` takes, and the line of
-        code or the command that fits it; else in how many rows a gain as large as here would be
-        clear, or None where that cannot be distinguished.
+        code or the command that fits it; else that none can be recommended, and in how many rows a
+        gain as large as here would be clear, where that can be distinguished. None where there are
+        fewer than 10 rows, or forecasts have no CRPS.
     """
     unclear, helps, most = None, None, 0.0
     tables = (result for _, result in results if isinstance(result, HTestTable))
@@ -219,20 +220,23 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
         found, rows = _rejected(result, verdict.pvalue)
         choice = None
+        seen: list[Any] = [one.predictions for one in found]
         if found:
-            from caltest.comparison.out_of_fold import first_map  # loads scikit-learn
+            from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
+            from caltest.comparison.out_of_fold import first_map
 
-            choice = first_map([one.predictions for one in found], found[0].seed)
+            choice = first_map(seen, found[0].seed)
         if choice is not None and choice.helps:
-            mass = sum(float(one.predictions.weights.sum()) for one in found)
+            mass = sum(float(one.weights.sum()) for one in seen)
             if -choice.difference * mass > most:
-                most, of = -choice.difference * mass, found[0].predictions
+                most, of = -choice.difference * mass, seen[0]
                 helps = wording.remedy_in_words(choice, of, rows, command=command)
             if not differ:
                 break
-        needed = None if choice is None or unclear else choice.needed
-        if choice and needed and needed > sum(one.predictions.n for one in found):
-            unclear = wording.no_clear_gain(choice, rows)
+        elif choice is not None:
+            unclear = unclear or wording.no_clear_gain(choice, sum(one.n for one in seen), rows)
+        elif seen and all(one.n >= FEWEST_ROWS and one.has_crps for one in seen):
+            unclear = unclear or wording.NOT_COMPARED
     return helps or unclear
 
 

@@ -323,8 +323,13 @@ class Forecasts(Rows):
     @property
     def errors(self) -> tuple[Floats, Floats | None]:
         """The PIT less 0.5, and the outcomes less the means where these are known."""
-        has_means = self.law.has_tails and bool(np.isfinite(self.mean).all())
+        has_means = self.law.has_tails and self.has_crps
         return self.pit - 0.5, self.outcomes - self.mean if has_means else None
+
+    @property
+    def has_crps(self) -> bool:
+        """Whether all means are finite."""
+        return bool(np.isfinite(self.mean).all())
 
     @property
     def told_apart(self) -> tuple[Floats, Floats]:

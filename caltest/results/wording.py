@@ -485,8 +485,16 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
     )
 
 
-def no_clear_gain(choice: BestMap, rows: str = "") -> str:
+NOT_COMPARED = (
+    "ct.compare_calibrators(forecasts) tells; maps are not compared here, since the CRPS of these "
+    "forecasts is an integral, which takes long."
+)
+
+
+def no_clear_gain(choice: BestMap, n: int, rows: str = "") -> str:
     """In how many rows, all or those of some groups, a gain as large as here would be clear."""
+    if choice.needed is None or choice.needed <= n:  # a sample of these was compared
+        return f"no map can be recommended by its held-out {choice.score}{rows}."
     together = " in all" if rows else ""
     return (
         f"no map has a clearly better held-out {choice.score}{rows}; a gain as large as here would "

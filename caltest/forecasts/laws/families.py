@@ -14,7 +14,7 @@ from scipy import special
 from caltest.checks import check_all, check_integer, read_only, suspicions
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
-from caltest.forecasts.laws.base import NODES, Function, Law, by_row, read
+from caltest.forecasts.laws.base import NODES, Function, Law, by_row, picked, read
 from caltest.numerics.harmonics import harmonics
 from caltest.types import Flags, Floats, Ints
 
@@ -27,6 +27,7 @@ MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 SHARED = 40  # rows of a shape, on average, from which one after another is faster
+MOST_COMPARED = 300  # rows of mixtures by which a verdict compares maps
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 
 
@@ -369,6 +370,7 @@ class Mixture(Law):
         )
         self.has_atoms = any(each.has_atoms for each in self.components)
         self.title = f"mixture of {len(self.components)} components"
+        self.most_compared = min(MOST_COMPARED, *(each.most_compared for each in self.components))
 
     def _parts(self, y: Floats) -> Iterator[tuple[Floats, Law]]:
         for weight, law in zip(self.weights.T, self.components, strict=True):
@@ -719,30 +721,37 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
     The ends of the bracket keep cdf(low) < u <= cdf(high): atoms and flat parts are found too. It
     ends where the two are neighbours, or their levels are equal but for rounding.
     """
-    x1, x2 = high.astype(np.float64), low.astype(np.float64)
+    shape, u = np.shape(u), u.reshape(len(u), -1)
+    x1, x2 = (end.reshape(u.shape).astype(np.float64) for end in (high, low))
     f1, f2 = cdf(x1) - u, cdf(x2) - u
-    answer = np.where(f2 >= 0, x2, x1)
-    going = (f2 < 0) & (f1 >= 0)
-    t = np.full(np.shape(u), 0.5)
+    answer, place = np.where(f2 >= 0, x2, x1), np.broadcast_to(np.arange(u.shape[1]), u.shape)
+    going, t = (f2 < 0) & (f1 >= 0), np.full(u.shape, 0.5)
+    rows = np.arange(len(u))[:, None]
     for _ in range(STEPS):
-        if not going.any():
+        width = int(going.sum(axis=1).max())
+        if not width:
             break
-        x = np.where(going, x1 + t * (x2 - x1), answer)
+        if 4 * width <= 3 * u.shape[1]:  # the rest of each row is found
+            kept = np.argsort(~going, axis=1, kind="stable")[:, :width]
+            x1, x2, f1, f2, u, t = (picked(each, kept) for each in (x1, x2, f1, f2, u, t))
+            going, place = going[rows, kept], place[rows, kept]
+        x = np.where(going, x1 + t * (x2 - x1), x1)
         f = cdf(x) - u
         same = (f >= 0) == (f1 >= 0)
         x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
         x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
         x1, f1 = x, f
         upper = np.where(f1 >= 0, x1, x2)
-        answer = np.where(going, upper, answer)
-        width = np.abs(x2 - x1)
+        np.put_along_axis(answer, place, np.where(going, upper, picked(answer, place)), axis=1)
+        apart = np.abs(x2 - x1)
         least = np.spacing(np.abs(upper))
-        going &= (width > least) & (np.abs(f1 - f2) > 4.0 * EPS * u)
+        noise, rise = 2.0 * EPS * u, np.abs(f1 - f2)
+        going = going & (apart > least) & (rise > 2.0 * noise)
         with np.errstate(all="ignore"):
             xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
             bent = f1 / (f2 - f1) * f3 / (f2 - f3)
             bent += (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
             is_safe = (phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi) & (f3 != f1)
-            share = np.minimum(least / width, 0.5)
+            share = np.minimum(np.maximum(least / apart, noise / rise), 0.5)
         t = np.clip(np.where(is_safe, bent, 0.5), share, 1.0 - share)
-    return answer
+    return answer.reshape(shape)

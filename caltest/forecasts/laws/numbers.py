@@ -490,18 +490,18 @@ class RecalibratedLaw(Law):
     @cached_property
     def _knots(self) -> Knots:
         """The same law, linear between many points: G need not be smooth, nor F."""
+        u = np.union1d(FINE, np.clip(self.levels.ppf(FINE), LOWEST, 1.0 - LEAST))
         if self.has_atoms:  # steps stand at two points that are equal
             base, points = self.base, np.sort(self.base.nodes()[0], axis=1)
             between = base.cdf_left(points[:, 1:]) - base.cdf(points[:, :-1])
             if between.max(initial=0.0) > 1.0 / STEPS:  # there is a density as well
-                fine = base.quantile(np.broadcast_to(FINE, (self.n, FINE.size)))
-                points = np.sort(np.hstack([points, fine, _inside_gaps(fine, FINE)]), axis=1)
+                fine = base.quantile(np.broadcast_to(u, (self.n, u.size)))
+                points = np.sort(np.hstack([points, fine, _inside_gaps(fine, u)]), axis=1)
             points = np.repeat(points, 2, axis=1)
             levels = self.cdf_left(points)
             levels[:, 1::2] = self.cdf(points[:, 1::2])
             levels.sort(axis=1)  # of points that are there more than once
         else:
-            u = np.union1d(FINE, np.clip(self.levels.ppf(FINE), LOWEST, 1.0 - LEAST))
             points = self.base.quantile(np.broadcast_to(u, (self.n, u.size)))
             levels = np.tile(self.levels.cdf(u), (self.n, 1))
             if (inside := _inside_gaps(points, u)).size:
@@ -514,8 +514,8 @@ class RecalibratedLaw(Law):
     sd = cached_property(attrgetter("_knots.sd"))
     half_difference = cached_property(attrgetter("_knots.half_difference"))
 
-    def centred(self, y: Floats) -> Floats:
-        return self._knots.centred(y)
+    def distance(self, y: Floats) -> Floats:
+        return self._knots.distance(y)
 
     def nodes(self) -> tuple[Floats, Floats]:
         return self._knots.nodes()

@@ -156,6 +156,18 @@ class TestPIT:
         crps = step * np.square(F - (x >= 1.5)).sum()
         assert found.crps(np.array([1.5]))[0] == pytest.approx(crps, abs=2e-4)
 
+    @pytest.mark.parametrize("dry", [0.0, 0.3])
+    def test_outcomes_where_levels_jump_are_scored_by_their_integral(self, dry):
+        """As those that an isotonic map was fitted to are, where two of them have the same PIT."""
+        x, step = np.linspace(-9.0, 9.0, 1_800_001, retstep=True)
+        law = Mixture([dry, 1.0 - dry], [Members([[0.0]]), Frozen(stats.norm([0.0]))])
+        base = law if dry else Frozen(stats.norm([0.0]))
+        levels = stats.rv_histogram(([0.3, 0.4, 0.3], [0.0, 0.1032, 0.1033, 1.0]), density=False)
+        found, y = base.recalibrated(levels), base.quantile(np.array([0.10325]))
+        F = levels.cdf(base.cdf(x[None])[0])
+        crps = step * np.square(F - (x >= y)).sum()
+        assert found.crps(y)[0] == pytest.approx(crps, abs=1e-4)
+
     @pytest.mark.parametrize("lower", [Members([[0.5]]), Frozen(stats.uniform([0.0], 1.0))])
     def test_gaps_of_a_density_are_as_exact(self, lower):
         """Where F is constant the CRPS is that of the constant, not of a line beside it."""

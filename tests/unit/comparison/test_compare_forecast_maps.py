@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 import caltest as ct
 from caltest.calibrators import VarianceScaling
 from caltest.comparison.out_of_fold import first_map
+from caltest.forecasts.laws import Mixture, NormalLaw
 from caltest.results import CalibratorComparison, Verdict
 
 
@@ -70,6 +71,23 @@ def test_verdict_names_the_map_that_helps():
     assert "helps" not in dict(ct.verdict(gaussian(400, 1.0), n_resamples=99, rng=1).sentences)
     asked = {"recalibrate": ["variance-scaling", "isotonic-pit"], "n_resamples": 99, "rng": 1}
     assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [("mixture", "VarianceScaling()"), ("function", "maps are not compared here"), ("heavy", "")],
+)
+def test_every_rejected_forecast_that_has_a_crps_is_told_what_helps(form, said):
+    rng = np.random.default_rng(1)
+    mean = rng.normal(size=60)
+    both = Mixture([0.5, 0.5], [NormalLaw(mean - 0.1, 1.0, 60), NormalLaw(mean + 0.1, 1.0, 60)])
+    of = {"distribution": stats.t(1.0, mean, 0.2) if form == "heavy" else both}
+    of = {"cdf": stats.norm(mean).cdf} if form == "function" else of
+    found = ct.verdict(ct.Forecasts(mean + 3 * rng.normal(size=60), **of), n_resamples=99, rng=1)
+    assert found.answer in {"some evidence", "strong evidence"}
+    helps = dict(found.sentences).get("helps", "")
+    assert said in helps
+    assert bool(said) == bool(helps)
 
 
 @pytest.mark.full

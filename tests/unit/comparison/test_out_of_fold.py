@@ -269,13 +269,13 @@ DEGENERATE = {
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.filterwarnings("ignore::caltest.errors.SuspectInputWarning")
 @pytest.mark.parametrize("key", DEGENERATE)
-def test_degenerate_data_have_a_map_or_a_sentence_or_nothing(key):
+def test_degenerate_data_have_a_map_or_a_sentence(key):
     """Never an error, never a number that is none."""
     probs, labels = DEGENERATE[key]
     data = ct.Predictions(probs, labels, classes=range(3 if probs.ndim == 2 else 2))
     verdict = ct.test_calibration(data, n_resamples=99, rng=1).verdict()
-    told = dict(verdict.sentences).get("helps", "no map has a clearly")
-    assert told.startswith("no map has a clearly") or "ct.calibrators." in told
+    told = dict(verdict.sentences).get("helps", "no map")
+    assert told.startswith("no map") or "ct.calibrators." in told
     assert "nan" not in told
     assert "inf " not in told
     found = first_map([data], 1)

@@ -25,6 +25,7 @@ from caltest.forecasts.laws import (
     law_of_model,
 )
 from caltest.forecasts.laws.base import row_counts
+from caltest.forecasts.laws.numbers import FINE
 
 N = 5
 RNG = np.random.default_rng(1)
@@ -338,6 +339,17 @@ def test_function_is_asked_for_many_outcomes_at_once_where_it_answers_to_rows_of
     np.testing.assert_allclose(
         at_once[rows].crps(y[rows]), NormalLaw(MEAN, SCALE).crps(y)[rows], atol=1e-11
     )
+
+
+def test_quantiles_of_mixtures_need_few_evaluations(monkeypatch):
+    """Also at levels that rounding lets many outcomes have, each until it is found."""
+    asked, u = [], np.broadcast_to(FINE, (N, FINE.size))
+    law = Mixture([0.5, 0.5], [NormalLaw(MEAN, SCALE), NormalLaw(MEAN + 1, SCALE)])
+    cdf = law.cdf
+    monkeypatch.setattr(law, "cdf", lambda y: asked.append(y.size) or cdf(y))
+    np.testing.assert_allclose(cdf(law.quantile(u)), u, atol=1e-15)
+    assert len(asked) < 40
+    assert sum(asked) < 15 * u.size
 
 
 ILLEGAL = {
