@@ -486,8 +486,8 @@ def remedy_in_words(choice: BestMap, of: Any, rows: str = "", *, command: bool =
 
 
 NOT_COMPARED = (
-    "ct.compare_calibrators(forecasts) tells; maps are not compared here, since the CRPS of these "
-    "forecasts is an integral, which takes long."
+    "maps are not compared here, since the CRPS of these forecasts is an integral, which takes "
+    "long; ct.compare_calibrators(forecasts) compares them."
 )
 
 
