@@ -235,7 +235,7 @@ def what_helps(results: Results, parts: Results, *, command: bool) -> str | None
                 break
         elif choice is not None:
             unclear = unclear or wording.no_clear_gain(choice, sum(one.n for one in seen), rows)
-        elif seen and all(one.n >= FEWEST_ROWS and one.has_crps for one in seen):
+        elif seen and not any(one.m or one.n < FEWEST_ROWS or not one.has_crps for one in seen):
             unclear = unclear or wording.NOT_COMPARED
     return helps or unclear
 

@@ -171,6 +171,13 @@ def test_groups_that_differ_have_a_map_each(gaps, each):
     assert ("of each group named" in helps) is each
 
 
+def test_a_group_of_few_rows_is_rejected_beside_one_of_many():
+    """Its map cannot be compared, that of all rows can."""
+    probs = np.r_[np.linspace(0.05, 0.3, 60), np.full(9, 0.5)]
+    found = ct.verdict(probs, np.ones(69, int), by=["a"] * 60 + ["b"] * 9, rng=1)
+    assert dict(found.sentences)["helps"].startswith("no map can be recommended")
+
+
 def test_segments_have_no_tolerance_and_no_clusters():
     data = ct.datasets.generative_model("M1", n=60, m=2, rng=1)
     segments = {"s": ["x", "y"] * 30}
