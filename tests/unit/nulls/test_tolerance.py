@@ -122,7 +122,7 @@ def test_table_names_every_hypothesis():
         ({"equivalence": True}, "equivalence must come with a tolerance; got tolerance=None"),
         ({"tolerance": 0.1, "equivalence": 1}, "equivalence must be True or False; got 1"),
         ({"tolerance": 0.1, "null": "exact"}, "null must be left out where a tolerance is given"),
-        ({"null": "tolerance"}, "null must be one of"),
+        ({"null": "tolerance"}, "null 'tolerance' must come with a tolerance"),
     ],
 )
 def test_illegal_options_are_refused(options, message):

@@ -228,7 +228,7 @@ def test_few(calibration):
     )
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(
-        ["too few rows *test_few", "test_model.py::test_few: * too few rows to tell (n = 12)*"]
+        ["too few rows *test_few", "test_model.py::test_few: * too few rows to tell, n = 12)*"]
     )
 
 
