@@ -129,7 +129,7 @@ def shown(value: object) -> str:
     "{'a': 1}"
     """
     text = re.sub(r" at 0x[0-9A-Fa-f]+(?=>)", "", " ".join(repr(value).split()))
-    text = re.sub(r"\bnp\.\w+\(([^()]*)\)", r"\1", text)
+    text = re.sub(r"\bnp\.(?:bytes|datetime|float|int|str|uint)\d*_?\(([^()]*)\)", r"\1", text)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 

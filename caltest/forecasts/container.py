@@ -328,7 +328,7 @@ class Forecasts(Rows):
 
     @property
     def has_crps(self) -> bool:
-        """Whether all means are finite."""
+        """Whether the CRPS is finite, as all means are."""
         return bool(np.isfinite(self.mean).all())
 
     @property

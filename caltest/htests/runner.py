@@ -40,10 +40,6 @@ SIGNED = (
     "clusters have rows in several groups: adjusted p-values hold whatever their dependence, and "
     "the test of all groups flips signs of residuals by cluster for all groups together"
 )
-FACTOR = (
-    "the test of all groups takes their factors as independent: those of several years may be, "
-    "grades of the same year share one"
-)
 Row = tuple[Plan, HTest]
 
 
@@ -275,7 +271,7 @@ def _table(
             some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
             together.append(combine.omnibus([row for _, row in some], **draws))
     adjusted, name = combine.adjusted_rows(rows, correction)
-    own = FACTOR if together and any(plan.measure.has_factor for plan in plans) else ""
+    told = dict.fromkeys(plan.measure.note_of_groups for plan in plans if together)
     draws["n_resamples"] = min(asked.most_resamples, MOST)
     is_tested = bool(source.keys) and asked.tolerance is None
     names, keys = source.keys or ((), {})
@@ -285,7 +281,7 @@ def _table(
         adjusted,
         library=asked.given.library,
         level=asked.level,
-        notes=tuple(filter(None, (*source.left_out, *left_out, note, apart, own))),
+        notes=tuple(filter(None, (*source.left_out, *left_out, note, apart, *told))),
         omnibus=tuple(together),
         together=combine.pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,

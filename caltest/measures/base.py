@@ -153,7 +153,7 @@ class Measure(ABC):
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
     is_squared: ClassVar[bool] = False  # the error of a deviation, whose root is steadier
-    has_factor: ClassVar[bool] = False  # whether its null has one, common to rows and groups
+    note_of_groups: ClassVar[str] = ""  # what to know of its test of all groups together
     least_score: ClassVar[float | None] = None  # of a row, where it is the mean of their scores
     bounds_mean_gap: ClassVar[bool] = False  # never below the mean gap of two classes (Jensen)
 

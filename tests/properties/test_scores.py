@@ -89,8 +89,9 @@ def test_z_standardises_the_brier_score_exactly(data):
     mean = scores @ chances
     sd = math.sqrt(np.square(scores - mean) @ chances)
     assume(sd > 1e-6)
-    # A probability of 1e-9 and what the other leaves of 1 are equal but for seven digits: rel=1e-6.
-    expected = pytest.approx((brier_score(data) - mean) / sd, abs=1e-6, rel=1e-6)
+    # A probability and what the other leaves of 1 differ by 2^-53, and the variance by four times.
+    rel = 1e-9 + 2.0**-52 / sd**2
+    expected = pytest.approx((brier_score(data) - mean) / sd, abs=1e-6, rel=rel)
     assert spiegelhalter_z(data) == expected
 
 

@@ -36,10 +36,9 @@ CERTAIN = (
     "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
     "observed, and the least positive number where it is impossible"
 )
-NO_DEFAULT = (
-    "no obligor defaults, which cannot say that the PD is too low: p is 1/2 in place of the "
-    "posterior probability, {posterior:.3g}, in which the prior prevails where so few defaults are "
-    "expected"
+RAISED = (
+    "{who}, which cannot say that the PD is too {side}: the posterior probability that it is not, "
+    "{posterior:.3g}, counts as 1/2, since the prior prevails in it"
 )
 MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
@@ -283,16 +282,24 @@ class Jeffreys(GradeMeasure):
     distribution_text: ClassVar[str] = "beta posterior of the default rate from Jeffreys' prior"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
-        upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
-        lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
+        upper, lower = self.posterior(d, n, pd)
         return (max(upper, 0.5) if d == 0 else upper), (max(lower, 0.5) if d == n else lower)
+
+    def posterior(self, d: int, n: int, pd: float) -> Tails:
+        """Return how probable a default rate of at most PD is, and one of at least PD."""
+        upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
+        return upper, float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
 
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
         """Test d defaults of n obligors with the probability of default pd; no rows needed."""
-        posterior = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
-        decides = d == 0 < pd and posterior < 0.5 and self.alternative == "greater"
-        own = (NO_DEFAULT.format(posterior=posterior),) if decides else ()
-        return super().outcome_of_counts(d, n, pd, (*notes, *own))
+        upper, lower = self.posterior(d, n, pd)
+        if d == 0 < pd and upper < 0.5:
+            own = RAISED.format(who="no obligor defaults", side="low", posterior=upper)
+            notes = (*notes, own)
+        if d == n and pd < 1 and lower < 0.5 and self.alternative == "two-sided":
+            own = RAISED.format(who="all obligors default", side="high", posterior=lower)
+            notes = (*notes, own)
+        return super().outcome_of_counts(d, n, pd, notes)
 
 
 FEWEST_EXPECTED, FEWEST_OBSERVED = 10.0, 10
@@ -397,7 +404,10 @@ class Vasicek(GradeMeasure):
     key, title = "vasicek", "number of defaults, one-factor model of Vasicek"
 
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "asymptotic")
-    has_factor: ClassVar[bool] = True
+    note_of_groups: ClassVar[str] = (
+        "the test of all groups takes their factors as independent: those of several years may be, "
+        "grades of the same year share one"
+    )
 
     distribution_text: ClassVar[str] = "correlated defaults"
 

@@ -67,10 +67,16 @@ def test_traffic_lights_follow_the_pvalues_before_adjustment():
 
 def test_grade_without_defaults_is_green():
     """Where hardly any default is expected too, so that the prior of Jeffreys prevails."""
-    table = run(pd=[1e-4, 0.0003], defaults=[0, 0], n=[10, 900], portfolio=())
+    known = {"n": [10, 900], "portfolio": ()}
+    table = run(pd=[1e-4, 0.0003], defaults=[0, 0], **known)
     assert table.traffic_lights == ("green", "green")
     np.testing.assert_allclose(table.pvalues, [0.5, stats.beta.cdf(0.0003, 0.5, 900.5)])
     assert "1: no obligor defaults, which cannot say" in str(table)
+    known |= {"alternative": "two-sided", "lights": None}
+    assert run(pd=[1e-4, 0.0003], defaults=[0, 0], **known).pvalues[0] == 1
+    table = run(pd=[1 - 1e-4, 0.0003], defaults=[10, 0], **known)
+    assert table.pvalues[0] == 1
+    assert "1: all obligors default, which cannot say" in str(table)
 
 
 def test_correlated_defaults_have_answer_and_gap_of_their_own():
