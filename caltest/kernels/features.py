@@ -14,14 +14,14 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import one_blas_thread
 from caltest.types import Floats, Ints, Labels, SmallInts
 
-FEATURES = class_sums.WIDTH  # predictions at which the kernel is evaluated
+LANDMARKS, WIDTH = 64, 32  # predictions at which the kernel is evaluated; features at most
 AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST = 1e-7  # eigenvalues of the kernel between these, relative to the largest, that count
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    r"""The values of a kernel at some predictions, the landmarks.
+    r"""Functions of a prediction, linear in the values of a kernel between it and some landmarks.
 
     With the kernel :math:`k_L(p)` between p and the landmarks and :math:`K_{LL}` between these, the
     kernel is approximated by :math:`k_L(p)' K_{LL}^+ k_L(q)` (Williams and Seeger 2001, Using the
@@ -41,7 +41,8 @@ class Features:
     landmarks : (D, m) array
         Different predictions.
     root : (D, r) array
-        Its product with its transpose is the pseudo-inverse of the kernel between landmarks.
+        Its product with its transpose is the pseudo-inverse of the kernel between landmarks, or
+        what its r largest eigenvalues give of it.
     """
 
     kernel: ScalarKernel
@@ -55,8 +56,9 @@ class Features:
     def of(cls, kernel: ScalarKernel, sample: Floats) -> Features:
         """Fit a kernel to a sample of different predictions, the first of which are landmarks."""
         fitted = FittedScalar(kernel, sample)
-        made = cls.at(kernel, fitted.bandwidth, sample[:FEATURES].copy(), LEAST)
-        return replace(made, rule=fitted.rule, is_degenerate=fitted.is_degenerate)
+        made = cls.at(kernel, fitted.bandwidth, sample[:LANDMARKS].copy(), LEAST)
+        root = np.ascontiguousarray(made.root[:, -WIDTH:])
+        return replace(made, root=root, rule=fitted.rule, is_degenerate=fitted.is_degenerate)
 
     @classmethod
     def at(cls, kernel: ScalarKernel, bandwidth: float, landmarks: Floats, least: float) -> Self:
@@ -81,15 +83,13 @@ class Features:
         return np.concatenate(images)
 
     def fixed(self, probs: Floats) -> SmallInts:
-        """Return the features (c, D) of predictions (c, m), rounded to units of 2^-20."""
-        values = self.between(probs, self.landmarks)
-        values *= class_sums.UNIT
-        return np.rint(values, out=values).astype(np.int32)
+        """Return the features (c, r) of predictions (c, m), rounded to units of 2^-20."""
+        return class_sums.whole_images(self.between(probs, self.landmarks), self.root)
 
     def products(self, probs: Floats) -> Floats:
         """Return the approximation of the kernel between predictions (c, m), (c, c)."""
+        image = self.fixed(probs) / class_sums.UNIT
         with one_blas_thread():
-            image = (self.fixed(probs) / class_sums.UNIT) @ self.root
             return np.asarray(image @ image.T)
 
 
@@ -113,7 +113,7 @@ class FeatureTotals:
 
     def __init__(self, features: Features, m: int, size: int) -> None:
         self.features = features
-        width = len(features.landmarks)
+        width = features.root.shape[1]
         self.by_label = np.zeros((size, m, width), np.int64)
         self.expected = np.zeros((m, width), np.int64)
         self.own = np.zeros(size, np.int64)
@@ -123,15 +123,17 @@ class FeatureTotals:
         fixed = self.features.fixed(probs)
         top = np.argmax(probs, axis=1).astype(label_dtype(probs.shape[1]))
         class_sums.add_expected(fixed, probs, top, self.expected)
-        share = class_sums.SHARE * class_sums.squared_lengths(fixed, self.features.root)
+        lengths = np.einsum("ij,ij->i", fixed, fixed, dtype=np.int64)
+        share = lengths / (class_sums.UNIT**2 // class_sums.SHARE)
         squares = 1.0 + np.einsum("ik,ik->i", probs, probs)
-        self.constant += int(np.rint(share * squares).astype(np.int64).sum())
-        return fixed, top, np.rint(2.0 * share[:, None] * probs).astype(np.int64)
+        own = np.rint(2.0 * share[:, None] * probs).astype(np.int64)
+        usual = np.take_along_axis(own, top[:, None], axis=1)
+        self.constant += int((np.rint(share * squares).astype(np.int64) - usual[:, 0]).sum())
+        return fixed, top, own - usual
 
     def add(self, block: tuple[SmallInts, Labels, Ints], labels: Labels, some: slice) -> None:
         fixed, top, own = block
-        class_sums.add_labels(fixed, top, labels, self.by_label[some])
-        self.own[some] += class_sums.label_sums(own, labels)
+        class_sums.add_labels(fixed, own, top, labels, self.by_label[some], self.own[some])
 
     def __add__(self, other: FeatureTotals) -> FeatureTotals:
         self.by_label += other.by_label
@@ -145,5 +147,5 @@ class FeatureTotals:
         whole = np.empty(len(self.own))
         for b, sums in enumerate(self.by_label):
             excess = (sums * (class_sums.FINE // class_sums.UNIT) - self.expected) / class_sums.FINE
-            whole[b] = np.square(excess @ self.features.root).sum()
+            whole[b] = np.square(excess).sum()
         return whole, (self.constant - self.own) / class_sums.SHARE

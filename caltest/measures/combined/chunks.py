@@ -14,18 +14,23 @@ from caltest.kernels.features import Features, FeatureTotals
 from caltest.measures.bound import BoundChunks, in_words
 from caltest.measures.combined import component, context, tails
 from caltest.measures.combined.component import LEAST, STEADY, Observed, PairSums, Source, Summing
-from caltest.measures.combined.loops import PACKED, LabelRows, LabelSums, add_label_tables
+from caltest.measures.combined.loops import (
+    ROOT,
+    UNIT,
+    WHOLE,
+    LabelRows,
+    LabelSums,
+    RowSums,
+    add_label_tables,
+    label_rows,
+)
 from caltest.measures.combined.one_event import EventCells, HitRows
 from caltest.measures.outcome import Part
 from caltest.numerics.ends import range_words
-from caltest.numerics.labels import label_dtype
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Ints, Labels
+from caltest.types import Floats, Labels
 
-UNIT = 1 << 20  # of what a label adds
-WHOLE = 1 << 22  # of what a row adds, whatever its label
-ROOT = 1 << 12  # of p^(-1/2), which is at most 10^6
 LINE = 512  # cells of the confidence
 NEAR = 1e-3  # of the end of a cell, as it is written
 MOST = 16 * GIB  # of the counts of pairs, in a call for very many rows
@@ -50,71 +55,20 @@ class PortfolioTotals:
         check_memory(size * m * max(m, context.CELLS), counted, most=MOST)
         self.kernel = FeatureTotals(features, m, size)
         self.line, self.curves = line, curves
-        self.m, self.ranks = m, min(context.RANKS, m)
-        steps = (line.size + 1,)
-        shapes = [steps, (), (m,), (m, m), steps, (m, context.CELLS), (self.ranks,)]
-        self.moved = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
-        self.whole: dict[str, Ints] = {}
+        self.m, ranks, steps = m, min(context.RANKS, m), (line.size + 1,)
+        by_class, by_pair, by_cell = (m,), (m, m), (m, context.CELLS)
+        of_labels = [steps, (), by_class, by_pair, steps, by_cell, (ranks,)]
+        self.moved, self.predicted = (
+            LabelSums(*(np.zeros((b, *shape), np.int64) for shape in of_labels)) for b in (size, 1)
+        )
+        of_rows = [steps] * 4 + [by_pair] * 2 + [by_class] * 3
+        of_rows += [(1,), (ranks,), (ranks, ranks), by_cell, by_cell]
+        self.rows = RowSums(*(np.zeros(shape, np.int64) for shape in of_rows))
 
     def block(self, probs: Floats) -> tuple[Any, LabelRows]:
-        m, at = self.m, np.arange(len(probs))
-        ranked = np.argsort(-probs, axis=1, kind="stable")
-        ranks, chance = context.ranks_of(probs, ranked, self.ranks)
-        top = ranked[:, 0]
-        confidence = probs[at, top]
-        logs = np.log(np.maximum(probs, LEAST))
-        centred = logs - np.einsum("ik,ik->i", probs, logs)[:, None]
-        roots = 1.0 / np.sqrt(np.maximum(probs, LEAST))
-        v, slopes = probs * (1.0 - probs), np.maximum(logs, context.LEAST_LOG)
-        tables = np.stack([centred * UNIT, roots * ROOT, slopes * UNIT], axis=2)
-        spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
-        line, cells = np.searchsorted(self.line, confidence), np.empty(probs.shape, np.uint8)
-        for k in range(m):
-            cells[:, k] = np.searchsorted(self.curves[k], probs[:, k])
-        flat = (cells + context.CELLS * np.arange(m)).ravel()
-        pairs = (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1)
-        p_log, v_log, length = probs * slopes, v * slopes, self.line.size + 1
-        for name, values in (
-            ("p", probs),
-            ("v", v),
-            ("p log", p_log),
-            ("v log", v_log),
-            ("v log^2", v_log * slopes),
-            ("root", np.einsum("ik,ik->i", probs, roots)),
-            ("chance", chance),
-            ("pairs", pairs),
-        ):
-            self._plus(name, _whole(values).sum(axis=0))
-        fixed = np.rint(tables).astype(np.int64)
-        own, first = fixed[at, top], np.zeros_like(top)
-        for name, shape, where, values in (
-            ("spread", length, line, _whole(spread)),
-            ("line", length, line, _whole(confidence)),
-            ("line v", length, line, _whole(confidence * (1.0 - confidence))),
-            ("curves", m * context.CELLS, flat, _whole(probs.ravel())),
-            ("p top", (m, m), top, _whole(probs)),
-            ("v top", (m, m), top, _whole(v)),
-            ("line n", length, line, 1),
-            ("curves n", m * context.CELLS, flat, 1),
-            # What is added where each label is the predicted class.
-            ("top temperatures", length, line, own[:, 0]),
-            ("top roots", 1, first, own[:, 1]),
-            ("top logs", m, top, own[:, 2]),
-            ("top confusions", (m, m), (top, top), 1),
-            ("top hits", length, line, 1),
-            ("top curves", (m, context.CELLS), (top, cells[at, top]), 1),
-            ("top places", self.ranks, first, 1),
-        ):
-            sums = np.zeros(shape, np.int64)
-            np.add.at(sums, where, values)
-            self._plus(name, sums)
-        fixed[:, :, :2] -= own[:, None, :2]
-        fixed[:, :, ::2] = (fixed[:, :, ::2] << PACKED) + 1
-        known = top.astype(label_dtype(m)), own[:, 2].copy(), line.astype(np.uint64)
-        return self.kernel.block(probs), LabelRows(fixed, *known, cells, ranks)
-
-    def _plus(self, name: str, sums: Any) -> None:
-        self.whole[name] = self.whole.get(name, np.int64(0)) + sums
+        least, kernel = np.maximum(probs, LEAST), self.kernel.block(probs)
+        known = probs, kernel[1], np.log(least), 1.0 / np.sqrt(least), self.line, self.curves
+        return kernel, label_rows(*known, self.rows, self.predicted)
 
     def add(self, block: tuple[Any, LabelRows], labels: Labels, some: slice) -> None:
         features, rows = block
@@ -123,26 +77,24 @@ class PortfolioTotals:
 
     def __add__(self, other: PortfolioTotals) -> PortfolioTotals:
         self.kernel += other.kernel
-        for sums, others in zip(self.moved, other.moved, strict=True):
-            np.add(sums, others, out=sums)
-        for name, whole in other.whole.items():
-            self._plus(name, whole)
+        for own, others in (
+            (self.moved, other.moved),
+            (self.predicted, other.predicted),
+            (self.rows, other.rows),
+        ):
+            for sums, more in zip(own, others, strict=True):
+                np.add(sums, more, out=sums)
         return self
 
     @cached_property
     def by_label(self) -> LabelSums:
         """The sums for the labels, once those of all rows are there."""
-        named = zip(LabelSums._fields, self.moved, strict=True)
-        return LabelSums(*(moved + self.whole[f"top {name}"] for name, moved in named))
+        return LabelSums(*(a + b for a, b in zip(self.moved, self.predicted, strict=True)))
 
-    def expected(self, name: str) -> Floats:
-        """Return a sum that does not depend on the labels."""
-        return np.asarray(self.whole[name] / WHOLE)
-
-
-def _whole(values: Floats) -> Ints:
-    """Return values in whole numbers of their unit."""
-    return np.rint(values * WHOLE).astype(np.int64)
+    @cached_property
+    def expected(self) -> Any:
+        """The sums of `rows` as numbers; those that count rows are divided, too."""
+        return RowSums._make(sums / WHOLE for sums in self.rows)
 
 
 def taken(sums: Any, expected: Floats | float = 0.0) -> Summing:
@@ -155,9 +107,9 @@ class TakenCurves:
     """The largest standardised partial sum of each class, (B, m), over cells of its probability."""
 
     def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
-        expected = totals.expected("curves").reshape(totals.m, context.CELLS)
+        expected = totals.expected.curves
         self.edges = totals.curves
-        self.counts = totals.whole["curves n"].reshape(expected.shape)
+        self.counts = totals.rows.counts
         gaps = totals.by_label.curves - expected
         self.gaps = gaps[0]
         self.sums: Floats = np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale
@@ -186,9 +138,9 @@ class HitCells(EventCells):
     too_extreme = HitRows.too_extreme
 
     def __init__(self, totals: PortfolioTotals) -> None:
-        some = totals.whole["line n"] > 0
-        n, hits = totals.whole["line n"][some], totals.by_label.hits[:, some]
-        expected, variance = (totals.expected(name)[some] for name in ("line", "line v"))
+        some = totals.rows.rows > 0
+        n, hits = totals.rows.rows[some], totals.by_label.hits[:, some]
+        expected, variance = totals.expected.confidence[some], totals.expected.variance[some]
         place, mean = np.arange(n.size), expected / n
         super().__init__(Cells(place, {}, n, hits[0], expected, variance, mean, mean))
         self.name, self.hits = "the confidence", hits
@@ -218,7 +170,7 @@ class ChunkSums:
         self.of, self.scores = totals.expected, totals.by_label.temperatures / UNIT
         self.hits = HitCells(totals)
         self.confusions_of = totals.by_label.confusions
-        self.variances = self.of("v")
+        self.variances = self.of.variances.sum(axis=0)
 
     def source(self, lens: str) -> Source:
         """Return the sums, or the cells of the confidence."""
@@ -229,36 +181,36 @@ class ChunkSums:
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of the temperature, and its standard deviation."""
-        return taken(self.scores.sum(axis=1)), float(np.sqrt(self.of("spread").sum()))
+        return taken(self.scores.sum(axis=1)), float(np.sqrt(self.of.spread.sum()))
 
     @cached_property
     def place(self) -> Floats:
         """The middles of the cells of the confidence, as shares of the rows."""
-        return component.middles(self.totals.whole["line n"])
+        return component.middles(self.totals.rows.rows)
 
     def temperatures(self) -> tuple[Summing, Floats, Floats]:
         """Return that score by cells of the confidence, its variances, and their middles."""
-        return taken(self.scores), self.of("spread"), self.place
+        return taken(self.scores), self.of.spread, self.place
 
     def correcting_temperature(self, low: float = 0.0, high: float = 1.0) -> tuple[float, str]:
         """Return that of the rows, or the first step of Newton's method, and how to call it."""
         if self.rows is not None:
             return self.rows.correcting_temperature(low, high)  # type: ignore[no-any-return]
         some = (self.place >= low) & (self.place < high)
-        score, spread = self.scores[0, some].sum(), self.of("spread")[some].sum()
+        score, spread = self.scores[0, some].sum(), self.of.spread[some].sum()
         beta = 1.0 + float(component.ratio(score, spread))
         return float(1.0 / np.clip(beta, *component.TEMPERATURES)), "a temperature of about"
 
     def frequencies(self) -> Summing:
         """Return the numbers of labels of each class."""
-        return taken(self.confusions_of.sum(axis=1), self.of("p"))
+        return taken(self.confusions_of.sum(axis=1), self.of.probs.sum(axis=0))
 
     def slopes(self) -> tuple[Summing, Floats]:
         """Return the scores of level and slope on the log of each class, and their errors."""
         mass = np.maximum(self.variances, 1e-12)
-        centre = self.of("v log") / mass
-        spread = np.maximum(self.of("v log^2") - centre * self.of("v log"), 0.0)
-        excess = self.totals.by_label.logs / UNIT - self.of("p log")
+        centre = self.of.log_variances / mass
+        spread = np.maximum(self.of.log_squares - centre * self.of.log_variances, 0.0)
+        excess = self.totals.by_label.logs / UNIT - self.of.logs
         sd = np.sqrt(spread * (1.0 + STEADY / mass))
         levels = self.frequencies().of(None)
         standard = np.append(np.sqrt(self.variances + self.steady), sd)
@@ -270,8 +222,8 @@ class ChunkSums:
 
     def confusions(self) -> PairSums:
         """Return the sums over pairs of the predicted class and the class."""
-        expected, predicted = self.of("p top"), np.arange(self.totals.m)
-        precision = context.pair_precision(self.of("v top"), predicted, STEADY)
+        expected, predicted = self.of.probs, np.arange(self.totals.m)
+        precision = context.pair_precision(self.of.variances, predicted, STEADY)
         gaps = self.confusions_of - expected
         sums = np.einsum("bak,bak,ak->b", gaps, gaps, precision)
         return PairSums(
@@ -284,13 +236,13 @@ class ChunkSums:
 
     def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
-        chance = self.of("chance")
-        covariance = np.diag(chance) - self.of("pairs").reshape(chance.size, -1)
+        chance = self.of.chance
+        covariance = np.diag(chance) - self.of.pairs
         return taken(self.totals.by_label.places, chance), chance, covariance
 
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
-        mean = float(self.of("root"))
+        mean = float(self.of.root[0])
         return taken(self.totals.by_label.roots / ROOT, mean), mean
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats] | None:
@@ -329,7 +281,7 @@ class CombinedChunks(BoundChunks):
         self.make = partial(PortfolioTotals, features, line, curves, m)
         self.notes = (NOTE,)
         self.parameters = tails.parameters_of(component.SEVERAL)
-        self.parameters |= {"features": len(features.landmarks)}
+        self.parameters |= {"features": features.root.shape[1]}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         sums = ChunkSums(totals, self)

@@ -31,7 +31,6 @@ FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability
 CELLS = 32  # steps of the partial sums of a class
 STEPS = 64  # of the confidence
-LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
 RANKS = 4  # the last of them takes all classes beyond
 LANDMARKS = 64  # predictions whose kernel functions are the features
 PAIRS = 300  # rows between which the median distance is taken
@@ -249,7 +248,7 @@ class Context:
         """Return the scores of level and slope on the log of each class, and their errors."""
         table, sd = self.log_probs, np.empty(self.m)
         for k in range(self.m):
-            p, logs = self.probs[:, k], np.maximum(table[:, k], LEAST_LOG)
+            p, logs = self.probs[:, k], np.maximum(table[:, k], loops.LEAST_LOG)
             v = np.square(self.weight) * p * (1 - p)
             mass = max(float(v.sum()), 1e-12)
             logs -= float(v @ logs) / mass

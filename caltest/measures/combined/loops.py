@@ -6,11 +6,15 @@ import numpy as np
 
 from caltest.numerics.class_sums import moved_rows
 from caltest.numerics.loops import njit
-from caltest.types import Events, Floats, Hashes, Ints, Labels
+from caltest.types import Events, Floats, Hashes, Ints, Labels, SmallInts
 
 ROWS = 512  # at a time
 CACHED = 1 << 15  # numbers that stay in the cache of the processor
 PACKED = 16  # bits of a number of rows
+LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
+UNIT = 1 << 20  # of what a label adds
+WHOLE = 1 << 22  # of what a row adds, whatever its label
+ROOT = 1 << 10  # of p^(-1/2), which is at most 10^6
 RESOLUTION = 1e-13  # of a distance, relative
 
 
@@ -114,7 +118,7 @@ class LabelRows(NamedTuple):
     ----------
     tables : (c, m, 3) array
         What goes to `temperatures` of the cell of the confidence; to `roots`; and to `logs` of the
-        class. The first and the last are in units of 2^16, and 1 for the row.
+        class.
     top : (c,) array
         The predicted class. Rows with the same are best next to each other.
     own : (c,) array
@@ -125,7 +129,7 @@ class LabelRows(NamedTuple):
         The cell of the probability of each class, and its rank.
     """
 
-    tables: Ints
+    tables: SmallInts
     top: Labels
     own: Ints
     line: Hashes
@@ -162,6 +166,142 @@ class LabelSums(NamedTuple):
     places: Ints
 
 
+class RowSums(NamedTuple):
+    """Sums over rows that do not depend on labels, in units of 2^-22, and numbers of rows.
+
+    The variance v of a label is p (1 - p); its log is no less than -12.
+
+    Attributes
+    ----------
+    rows, confidence, variance, spread : (L,) array
+        By the cell of the confidence: how many, the confidence, v of it, and the variance of the
+        log of what happens.
+    probs, variances : (m, m) array
+        p and v, by predicted class and class.
+    logs, log_variances, log_squares : (m,) array
+        p log p, v log p, and v log^2 p.
+    root : (1,) array
+        The mean of 1 / sqrt(p) of what happens.
+    chance, pairs : (R,) and (R, R) array
+        The probability of each rank, and products of two of them.
+    counts, curves : (m, cells) array
+        By the cell of the probability of each class: how many, and p.
+    """
+
+    rows: Ints
+    confidence: Ints
+    variance: Ints
+    spread: Ints
+    probs: Ints
+    variances: Ints
+    logs: Ints
+    log_variances: Ints
+    log_squares: Ints
+    root: Ints
+    chance: Ints
+    pairs: Ints
+    counts: Ints
+    curves: Ints
+
+
+@njit()
+def _whole(value: float, unit: int = WHOLE) -> np.int64:
+    """Return a value in whole numbers of its unit."""
+    return np.int64(np.rint(value * unit))
+
+
+@njit()
+def _rank(p: Floats, ranks: Labels, chance: Floats) -> None:
+    """Write the rank of each class, the last for all beyond, and their chances.
+
+    Of classes that are equally probable, the first comes first.
+    """
+    last = chance.size - 1
+    ranks[:], chance[last] = last, 1.0
+    for r in range(last):
+        best = -1
+        for k in range(p.size):
+            if ranks[k] == last and (best < 0 or p[k] > p[best]):
+                best = k
+        ranks[best], chance[r] = r, p[best]
+        chance[last] -= p[best]
+    chance[last] = max(chance[last], 0.0)
+
+
+@njit()
+def label_rows(
+    probs: Floats,
+    top: Labels,
+    logs: Floats,
+    roots: Floats,
+    line: Floats,
+    curves: Floats,
+    sums: RowSums,
+    predicted: LabelSums,
+) -> LabelRows:
+    """Add rows to sums, and return what their labels will add.
+
+    Parameters
+    ----------
+    probs, logs, roots : (c, m) array
+        The probabilities, their logs, and p^(-1/2).
+    top : (c,) array
+        The predicted class.
+    line, curves : (L - 1,) and (m, cells - 1) array
+        The ends of the cells of the confidence and of each class.
+    sums : RowSums
+        To which the rows are added.
+    predicted : LabelSums
+        Likewise, as if the predicted class were each one's label: of one vector of labels.
+    """
+    n, m = probs.shape
+    tables, own = np.empty((n, m, 3), np.int32), np.empty(n, np.int64)
+    place, chance = np.empty(n, np.uint64), np.empty(sums.chance.size)
+    cells, ranks = np.empty((n, m), np.uint8), np.empty((n, m), np.uint8)
+    for i in range(n):
+        _rank(probs[i], ranks[i], chance)
+        a, c = top[i], chance[0]
+        j = np.searchsorted(line, c)
+        mean = root = spread = 0.0
+        for k in range(m):
+            mean += probs[i, k] * logs[i, k]
+        level, rise = _whole(logs[i, a] - mean, UNIT), _whole(roots[i, a], ROOT)
+        for k in range(m):
+            p, centred, slope = probs[i, k], logs[i, k] - mean, max(logs[i, k], LEAST_LOG)
+            v, cell, table = p * (1.0 - p), np.searchsorted(curves[k], p), tables[i, k]
+            root += p * roots[i, k]
+            spread += p * centred * centred
+            table[0] = np.int32(_whole(centred, UNIT) - level)
+            table[1] = np.int32(_whole(roots[i, k], ROOT) - rise)
+            table[2] = np.int32(_whole(slope, UNIT))
+            cells[i, k] = cell
+            sums.counts[k, cell] += 1
+            sums.curves[k, cell] += _whole(p)
+            sums.probs[a, k] += _whole(p)
+            sums.variances[a, k] += _whole(v)
+            sums.logs[k] += _whole(p * slope)
+            sums.log_variances[k] += _whole(v * slope)
+            sums.log_squares[k] += _whole(v * slope * slope)
+        sums.rows[j] += 1
+        sums.confidence[j] += _whole(c)
+        sums.variance[j] += _whole(c * (1.0 - c))
+        sums.spread[j] += _whole(spread)
+        sums.root[0] += _whole(root)
+        for r in range(chance.size):
+            sums.chance[r] += _whole(chance[r])
+            for s in range(chance.size):
+                sums.pairs[r, s] += _whole(chance[r] * chance[s])
+        place[i], own[i] = j, tables[i, a, 2]
+        predicted.temperatures[0, j] += level
+        predicted.roots[0] += rise
+        predicted.logs[0, a] += own[i]
+        predicted.confusions[0, a, a] += 1
+        predicted.hits[0, j] += 1
+        predicted.curves[0, a, cells[i, a]] += 1
+        predicted.places[0, 0] += 1
+    return LabelRows(tables, top, own, place, cells, ranks)
+
+
 @njit()
 def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
     """Add what the label of each row adds beyond the predicted class to sums, for labels (B, c).
@@ -188,9 +328,9 @@ def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
             for i in moved[:count]:
                 k = row[i]
                 own = tables[i, k]
-                warm[line[i]] += own[0]
+                warm[line[i]] += (np.int64(own[0]) << PACKED) + 1
                 total += own[1]
-                by_class[k] += own[2]
+                by_class[k] += (np.int64(own[2]) << PACKED) + 1
                 less += lost[i]
                 curve[k, cells[i, k]] += 1
                 before[cells[i, a]] -= 1

@@ -630,7 +630,7 @@ class FeaturePairs(BoundChunks):
             "kernel": str(kernel),
             "bandwidth": self.features.bandwidth,
             "bandwidth rule": rule,
-            "features": len(self.features.landmarks),
+            "features": self.features.root.shape[1],
         }
 
     def values(self, totals: FeatureTotals, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:

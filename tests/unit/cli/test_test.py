@@ -313,7 +313,7 @@ def test_several_classes_are_read_by_chunks(caltest, tmp_path):
     pl.DataFrame({"y": rng.integers(0, 3, 200), **names}).write_parquet(tmp_path / "a.parquet")
     arguments = (*QUICK, "--probs", "p_0,p_1,p_2", "--test", "skce", "--engine", "chunks")
     result = json.loads(caltest("test", tmp_path / "a.parquet", *arguments, "--format", "json").out)
-    assert result["parameters"]["features"] == 64
+    assert result["parameters"]["features"] == 32
 
 
 def test_cells_take_weights(caltest, refused, parts):

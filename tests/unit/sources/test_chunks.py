@@ -60,10 +60,10 @@ def test_statistic_is_that_of_the_features():
     assert biased == pytest.approx(h.mean(), abs=1e-8)
 
 
-def test_up_to_64_different_predictions_are_those_of_all_pairs():
+def test_up_to_32_different_predictions_are_those_of_all_pairs():
     """The features are exact, so that the statistic is that of the rows."""
-    few = frame(60)
-    some = few[np.random.default_rng(0).integers(0, 60, 400).tolist()]
+    few = frame(30)
+    some = few[np.random.default_rng(0).integers(0, 30, 400).tolist()]
     kernel = ct.kernels.Exponential(bandwidth=0.3)
     by_rows = calibration_test(None, some, **ASKED | {"engine": "rows"}, kernel=kernel, rng=1)
     assert answer(some, kernel=kernel)[1] == pytest.approx(by_rows.statistic, abs=1e-6)
@@ -91,7 +91,7 @@ def test_what_the_features_leave_out_is_printed():
     missing = by_rows.statistic - result.statistic
     assert float(left_out) == pytest.approx(missing, rel=0.06)  # all rows are in the sample
     assert float(error) < 1e-4
-    assert "features = 64" in str(result)
+    assert "features = 32" in str(result)
     assert result.pvalue == by_rows.pvalue == 0.001
 
 
@@ -318,7 +318,7 @@ def test_auto_takes_chunks_above_a_number_of_rows(monkeypatch):
     monkeypatch.setattr("caltest.htests.ways.ROWS", 100)
     assert "cells" in calibration_test(None, two, **ASKED | auto | {"probs": P[0]}).parameters
     table = calibration_test(None, data, **ASKED | auto | {"test": ["skce", "combined"]})
-    assert [row.parameters["features"] for row in table] == [64, 64]
+    assert [row.parameters["features"] for row in table] == [32, 32]
     assert [row.pvalue for row in table] == [
         calibration_test(None, data, **ASKED | auto | {"test": key}).pvalue
         for key in ("skce", None)
