@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -14,9 +15,9 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import one_blas_thread
 from caltest.types import Floats, Ints, Labels, SmallInts
 
-LANDMARKS, WIDTH = 64, 32  # predictions at which the kernel is evaluated; features at most
+LANDMARKS, WIDTH = 128, 32  # predictions at which the kernel is evaluated; features at most
 AT_A_TIME = 1 << 22  # numbers in a temporary array
-LEAST = 1e-7  # eigenvalues of the kernel between these, relative to the largest, that count
+LEFT_OUT = 1e-10  # of the kernel, by pivoted features, below which it counts as nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,7 @@ class Features:
     landmarks : (D, m) array
         Different predictions.
     root : (D, r) array
-        Its product with its transpose is the pseudo-inverse of the kernel between landmarks, or
-        what its r largest eigenvalues give of it.
+        The features are their product with it.
     """
 
     kernel: ScalarKernel
@@ -54,11 +54,19 @@ class Features:
 
     @classmethod
     def of(cls, kernel: ScalarKernel, sample: Floats) -> Features:
-        """Fit a kernel to a sample of different predictions, the first of which are landmarks."""
+        """Fit a kernel to a sample of different predictions, and take the landmarks among them.
+
+        They are those of a pivoted Cholesky decomposition, and the features are the principal
+        components of what it gives for the sample.
+        """
         fitted = FittedScalar(kernel, sample)
-        made = cls.at(kernel, fitted.bandwidth, sample[:LANDMARKS].copy(), LEAST)
-        root = np.ascontiguousarray(made.root[:, -WIDTH:])
-        return replace(made, root=root, rule=fitted.rule, is_degenerate=fitted.is_degenerate)
+        columns, pivots, _ = pivoted_features(kernel, fitted.bandwidth, sample, LANDMARKS)
+        with one_blas_thread():
+            _, axes = np.linalg.eigh(columns.T @ columns)
+            root = np.linalg.solve(columns[pivots].T, axes[:, -WIDTH:])
+        landmarks = sample[pivots]
+        known = fitted.bandwidth, fitted.rule, fitted.is_degenerate
+        return cls(kernel, *known, landmarks, np.ascontiguousarray(root))
 
     @classmethod
     def at(cls, kernel: ScalarKernel, bandwidth: float, landmarks: Floats, least: float) -> Self:
@@ -91,6 +99,28 @@ class Features:
         image = self.fixed(probs) / class_sums.UNIT
         with one_blas_thread():
             return np.asarray(image @ image.T)
+
+
+def pivoted_features(
+    kernel: ScalarKernel, bandwidth: float, points: Floats, most: int
+) -> tuple[Floats, Ints, float]:
+    """Return features (n, r) of a kernel between points, and the share of it that they leave out.
+
+    They are columns of its pivoted Cholesky decomposition, at most that many; the pivots (r,) are
+    returned too.
+    """
+    rest, found = np.ones(len(points)), np.zeros((most, len(points)))
+    pivots: list[int] = []
+    while len(pivots) < most and rest.mean() > LEFT_OUT and (rest > 0.0).any():
+        pivot, k = int(np.argmax(rest)), len(pivots)
+        column = kernel_between(kernel, bandwidth, points[pivot : pivot + 1], points)[0]
+        column -= found[:k, pivot] @ found[:k]
+        found[k] = column / math.sqrt(rest[pivot])
+        rest = np.maximum(rest - np.square(found[k]), 0.0)
+        rest[pivot] = 0.0
+        pivots.append(pivot)
+    columns = np.ascontiguousarray(found[: len(pivots)].T)
+    return columns, np.array(pivots, np.int64), float(rest.mean())
 
 
 class FeatureTotals:

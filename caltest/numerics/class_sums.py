@@ -358,7 +358,7 @@ def add_expected(features: SmallInts, probs: Floats, top: Labels, out: Ints) -> 
             out[top[i], j] -= features[i, j] * (FINE // UNIT)
 
 
-@njit()
+@njit(fastmath={"contract"})
 def whole_images(values: Floats, root: Floats) -> SmallInts:
     """Return the products (c, r) of values (c, D) and a matrix (D, r), rounded to units of 2^-20.
 

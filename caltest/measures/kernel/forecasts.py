@@ -13,7 +13,8 @@ from caltest.forecasts import Forecasts
 from caltest.forecasts.laws.base import Law
 from caltest.forecasts.laws.numbers import Histogram
 from caltest.kernels import Gaussian, ScalarKernel
-from caltest.kernels.fitted import FittedScalar, kernel_between
+from caltest.kernels.features import LEFT_OUT, pivoted_features
+from caltest.kernels.fitted import FittedScalar
 from caltest.measures.base import ForecastMeasure, Measure
 from caltest.measures.kernel.pairs import PairMean
 from caltest.numerics.harmonics import harmonics
@@ -29,7 +30,6 @@ ONE_SD = float(ndtr(1.0))
 REACH = 7.0  # widths beyond which the kernel of what is compared is below 3e-11
 MOST_HARMONICS = 64
 MOST_FEATURES = 256
-LEFT_OUT = 1e-10  # share of the kernel of the forecasts that features may leave out
 NUMBERS = 1 << 26  # of features that are kept: 512 MiB
 AT_A_TIME = 1 << 13  # outcomes
 
@@ -103,7 +103,7 @@ class ForecastPairs(PairMean):
         points = law.quantile(np.tile(ndtr(z), (n, 1))) * np.sqrt(share / share.sum())
         fitted = FittedScalar(kernel, points)
         most = max(1, min(n, MOST_FEATURES, NUMBERS // n))
-        features, rest = pivoted_features(kernel, fitted.bandwidth, points, most)
+        features, _, rest = pivoted_features(kernel, fitted.bandwidth, points, most)
         self.features = features * np.broadcast_to(self.weight, n)[:, None]
         self.own = np.square(self.features).sum(axis=1)
         if rest > LEFT_OUT:
@@ -150,26 +150,6 @@ class ForecastPairs(PairMean):
             if not self.biased:
                 own += np.einsum("kbi,kbi->bi", residual, residual) @ self.own[rows]
         return np.asarray(np.square(total).reshape(2 * count, size, -1).sum(axis=(0, 2)) - own)
-
-
-def pivoted_features(
-    kernel: ScalarKernel, bandwidth: float, points: Floats, most: int
-) -> tuple[Floats, float]:
-    """Return features (n, r) of a kernel between points, and the share of it that they leave out.
-
-    They are columns of its pivoted Cholesky decomposition, at most that many.
-    """
-    rest, found = np.ones(len(points)), np.zeros((most, len(points)))
-    for k in range(most):
-        pivot = int(np.argmax(rest))
-        if rest.mean() <= LEFT_OUT or rest[pivot] <= 0.0:
-            return np.ascontiguousarray(found[:k].T), float(rest.mean())
-        column = kernel_between(kernel, bandwidth, points[pivot : pivot + 1], points)[0]
-        column -= found[:k, pivot] @ found[:k]
-        found[k] = column / math.sqrt(rest[pivot])
-        rest = np.maximum(rest - np.square(found[k]), 0.0)
-        rest[pivot] = 0.0
-    return np.ascontiguousarray(found.T), float(rest.mean())
 
 
 def forecast_skce(
