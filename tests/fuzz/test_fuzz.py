@@ -22,7 +22,7 @@ from fuzz_subjects import SUBJECTS
 import caltest as ct
 
 QUICK = 200
-FULL = 400
+FULL = 320
 SLOW = 20_000
 BLOCK = 40  # cases in a test
 
@@ -70,8 +70,8 @@ def test_fuzz_each_call_with_hostile_weights_paths_states_and_lenses_ends_so(kin
     _run(range(BLOCK), kind)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seeds", blocks(BLOCK, 2 * BLOCK), ids=shown)
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", blocks(BLOCK, 4 * BLOCK), ids=shown)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fuzz_more_calls_with_hostile_weights_paths_states_and_lenses(kind, seeds):
     _run(seeds, kind)

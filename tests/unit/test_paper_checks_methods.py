@@ -276,6 +276,7 @@ def test_labels_are_bought_above_the_threshold_of_the_text():
     assert (text.threshold, text.start, text.calibration) == (0.5, 1000, 200)
 
 
+@pytest.mark.loops
 def test_mondrian_forest_is_right_on_its_rows_and_unsure_far_away():
     """Inside of the boxes it has the class of its leaves, far outside the shares of the roots."""
     from paper_checks.mondrian import MondrianForest

@@ -84,7 +84,7 @@ def test_false_alarms_are_rare(make):
 
 @pytest.mark.full
 def test_rows_one_by_one_have_uniform_numbers_where_the_law_has_steps():
-    rows = poisson(2000)
+    rows = poisson(1000)
     u = [numbers.rows_of(rows.subset([t]), t)[0][0, 3] for t in range(rows.n)]
     assert stats.kstest(u, "uniform").pvalue > 0.01
 

@@ -125,7 +125,7 @@ def test_weighted_rows_are_tallied_as_the_query_groups_them():
 def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
     """Few and very many groups of any type, some of them missing, and rows that are wrong."""
     monkeypatch.setattr(tally, "AT_ONCE", held)
-    p, y = rows(4000)
+    p, y = rows(2000)
     number = np.random.default_rng(4).integers(groups, size=p.size)
     p[:3], y = (np.nan, 1.5, -0.0), y.astype(float)
     y[5:7] = np.nan, 3.0
@@ -155,7 +155,7 @@ def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
                 for name in ("place", "least", "most"):
                     assert np.array_equal(getattr(ours.cells, name), getattr(theirs.cells, name))
             assert counting.wrong(tallied) == counting.wrong(grouped)
-            halves = counted([frame[:1700], frame[1700:]], counting)
+            halves = counted([frame[:850], frame[850:]], counting)
             assert np.array_equal(counting.many(halves, 0).events, counting.many(grouped, 0).events)
 
 
