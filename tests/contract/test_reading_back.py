@@ -77,7 +77,7 @@ MAKERS = {
     "Monitor": lambda: ct.monitor(groups=["x", "y"]).update(predictions()),
 }
 COSTLY = ("ensemble", "gp", "spline", "dirichlet", "auto")
-LARGE = ("HTest, combined", "HTestTable", "ModelComparison")  # of many leaves
+LARGE = ("HTest, combined", "HTestTable", "HTestTable, grades", "ModelComparison")  # of many leaves
 
 
 @functools.cache

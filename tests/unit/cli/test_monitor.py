@@ -93,6 +93,7 @@ def test_bad_files_leave_the_state(refused, days, begun, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == files
 
 
+@pytest.mark.full
 def test_plan_gives_the_levels(caltest, refused, days, tmp_path):
     """To the monitor, which detects a change then, and to sample-size; another level is refused."""
     plan, state = tmp_path / "plan.json", tmp_path / "state.json"

@@ -156,6 +156,7 @@ def test_three_classes_have_no_width(refused, predictions_csv):
     )
 
 
+@pytest.mark.full
 def test_studies_of_forecasts_are_those_of_python(caltest, tmp_path):
     """Columns of a file, with outcomes or without; the drift of a plan too."""
     mean, path = np.linspace(0.0, 3.0, 40), tmp_path / "forecasts.csv"

@@ -39,6 +39,7 @@ def test_groups_are_printed_as_in_python(caltest, wards_csv):
     assert package.test_calibration(moved, by=True, n_resamples=19, rng=1).by == ("group",)
 
 
+@pytest.mark.full
 def test_verdict_takes_groups_and_segments(caltest, wards_csv):
     """All rows, groups and segments beside each other, as in Python."""
     asked = package.verdict(
@@ -194,6 +195,7 @@ def test_rows_may_depend(caltest, tmp_path):
     assert "did you mean 'patient'" in mistaken.err
 
 
+@pytest.mark.full
 def test_features_are_those_of_python(caltest, tmp_path):
     """--design names columns, of forecasts of numbers and of a model that was fitted."""
     rng = np.random.default_rng(1)

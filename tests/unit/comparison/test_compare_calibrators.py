@@ -209,6 +209,7 @@ def test_what_auto_mixes_is_compared_by_default(m, names):
     assert [row.name for row in result.rows] == ["identity", *names, "selected"]
 
 
+@pytest.mark.full
 def test_auto_is_left_out_beyond_the_limit_on_time_which_is_said():
     """By an estimate from rows, classes and folds; as the best it says what it is made of."""
     result = compare(calibrators=["auto"], cv=2, inner_cv=2)

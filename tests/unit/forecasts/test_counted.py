@@ -74,6 +74,7 @@ class TestRowsInMemory:
         apart = np.sqrt(np.square(rows - cells).mean(axis=1)) / rows.std(axis=1)
         assert [kind.key for kind, far in zip(FORECASTS, apart > 0.35, strict=True) if far] == []
 
+    @pytest.mark.full
     def test_findings_are_those_of_rows(self, rng):
         data = frame(rng, 140_000, spread=1.1, shift=0.2)
         found = [
@@ -127,6 +128,7 @@ class TestRowsByChunks:
         found = [ct.test_calibration(None, frame(rng, n), **own, rng=k).pvalue for k in range(sets)]
         assert np.sum(np.array(found) <= 0.1) <= stats.binom.ppf(0.999, sets, 0.1)
 
+    @pytest.mark.full
     def test_quantiles_and_members(self, rng):
         z = rng.normal(size=(4000, 5))
         levels = {0.1: "a", 0.5: "b", 0.9: "c"}
@@ -191,6 +193,7 @@ class TestRowsByChunks:
         with pytest.raises(NotApplicable, match="reads forecasts twice"):
             ct.test_calibration(None, iter([data]), **own)
 
+    @pytest.mark.full
     def test_engines_agree(self, rng):
         duckdb = pytest.importorskip("duckdb")
         data = frame(rng, 3000)

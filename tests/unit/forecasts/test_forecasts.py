@@ -349,6 +349,7 @@ class TestDefault:
         assert bias.parameters["finding"].startswith("too high (outcomes at level 0.")
         assert bias.estimate < 0
 
+    @pytest.mark.full
     @pytest.mark.parametrize("weights", [False, True])
     def test_cells_of_many_rows_say_what_rows_say(self, weights, rng, monkeypatch):
         weight = rng.uniform(0.5, 1.5, 3000) if weights else None
@@ -479,6 +480,7 @@ class TestDefault:
         with pytest.raises(InvalidInput, match="design 'site' must be numbers; got 'a' at row 0"):
             ct.test_calibration(rows, design=table(columns | {"site": ["a"] * 200}))
 
+    @pytest.mark.full
     @pytest.mark.parametrize("n", [8, 50])
     def test_size_with_features(self, n):
         rejected = 0

@@ -75,6 +75,7 @@ def test_batches_and_json_do_not_matter(restart, make):
     assert parts.classes == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [forecasts, poisson])
 def test_false_alarms_are_rare(make):
     """Some 300 streams, with the level 20 %."""

@@ -130,6 +130,7 @@ def test_rows_for_forecasts_are_those_of_their_formulas(kind):
     assert PrecisionSize.from_dict(json.loads(planned.to_json())) == planned
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("kind", ["Gaussian", "gamma", "ensemble"])
 def test_errors_of_forecasts_vary_as_planned(kind):
     """In simulated studies of the planned size, of forecasts that are off."""

@@ -87,6 +87,7 @@ def test_degenerate_data_give_a_page(make, probs, labels):
     assert "nan" not in made.to_markdown().replace("Finance", "").lower().split()
 
 
+@pytest.mark.full
 def test_numbers_of_a_rare_event_do_not_vanish(make):
     """Ten events of 100,000 where two were predicted; a title of blanks is none."""
     labels, wards = (np.arange(100_000) % 10_000 == 0).astype(int), np.arange(100_000) % 2

@@ -81,7 +81,7 @@ class ForgetsInPickle(Own):
     [
         (SwapsTwoClasses, "accuracy", "keeps_the_class_it_predicts"),
         (SwapsTwoClasses, "near-identity", "hardly_changes_what_is_calibrated"),
-        (LeavesTheSimplex, "simplex", "stays_on_the_simplex"),
+        pytest.param(LeavesTheSimplex, "simplex", "stays_on_the_simplex", marks=pytest.mark.full),
         (WritesToItsInput, "inputs", "leaves_its_inputs_alone"),
         (DrawsAnew, "repeats", "fits_the_same_map_again"),
         (ForgetsInPickle, "pickle", "is_the_same_after_pickling"),

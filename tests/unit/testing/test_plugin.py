@@ -554,7 +554,13 @@ def test_parts(calibration, subtests):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["one process", "xdist"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), id="one process"),
+        pytest.param(("-n", "1"), id="xdist", marks=pytest.mark.full),
+    ],
+)
 def test_subtests_have_outcomes_of_their_own(session, options):
     """One that passes stays so after one that is rejected, and one that fails fails by itself."""
     pytest.importorskip("_pytest.subtests")
