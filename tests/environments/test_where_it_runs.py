@@ -79,7 +79,7 @@ def test_processes_give_the_answers_of_one(method):
         assert pvalues(pool.map_async(CALL, DATA).get(timeout=120)) == expected
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.full), "threading"])
 def test_joblib_gives_the_answers_of_one_process(backend):
     run = joblib.Parallel(n_jobs=2, backend=backend)
     found = run(joblib.delayed(CALL)(data) for data in DATA)

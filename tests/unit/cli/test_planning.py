@@ -79,6 +79,7 @@ def test_several_tests_and_classes_of_a_distribution(caltest):
     assert json.loads(finished.out) == {"schema": "caltest/power/1"} | expected.to_dict()
 
 
+@pytest.mark.full
 def test_fitted_map_may_be_the_truth(caltest, tmp_path):
     """What `caltest calibrate fit` wrote is taken for true."""
     from caltest.calibrators import TemperatureScaling

@@ -97,6 +97,7 @@ def test_rejection_fails_only_on_request(caltest, wrong_csv):
     assert failed.err == ""
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("parts", ["by", "segments"])
 def test_verdict_of_parts_begins_with_all_rows_as_in_python(caltest, tmp_path, parts):
     """The same sentences, but for what names a command; a badge has the p-value of the answer."""
@@ -318,6 +319,7 @@ def test_several_classes_are_read_by_chunks(caltest, tmp_path):
     assert result["parameters"]["features"] == 64
 
 
+@pytest.mark.full
 def test_cells_take_weights(caltest, refused, parts):
     """As rows do; chunks and reports say that they take none."""
     arguments = (*QUICK, "--probs", "p", "--test", "ks", "--weight", "p")

@@ -103,6 +103,7 @@ class TestRowsInMemory:
 class TestRowsByChunks:
     """Read batch by batch, few or many."""
 
+    @pytest.mark.cases(1)
     @pytest.mark.parametrize("key", ["pit-ks", "combined"])
     def test_file_is_tested_as_rows_in_memory(self, key, rng, tmp_path):
         data = frame(rng, 140_000)

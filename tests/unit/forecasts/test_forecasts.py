@@ -517,6 +517,7 @@ class TestDefault:
             with pytest.raises(NotApplicable, match="component"):
                 ct.test_calibration(forecasts, components=[wrong])
 
+    @pytest.mark.full
     def test_worst_group_is_told_by_its_coverage(self, rng):
         forecasts = gaussian(rng, n=400, spread=2.0, groups=np.repeat(["a", "b"], 200))
         assert "the nominal coverage in " in str(ct.verdict(forecasts, by=True, rng=1))

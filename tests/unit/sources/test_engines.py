@@ -73,6 +73,7 @@ def test_ibis(tmp_path, expected):
     assert answers(ibis.memtable(frame().to_pandas())) == expected
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_dask_counts_the_predicted_classes():
     """Narwhals cannot take the largest of several of its columns beside others."""

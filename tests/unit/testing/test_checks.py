@@ -133,6 +133,7 @@ class BreaksInTwoWays(Own):
         return super().predict_proba(probs)[:, ::-1]
 
 
+@pytest.mark.full
 def test_one_example_is_shown_of_several_failures():
     """The smallest, and not a group of errors without any."""
     with pytest.raises(AssertionError) as raised:

@@ -396,6 +396,7 @@ def test_what_the_correction_kept_is_not_refused(session):
     session(CORRECTED, "--calibration-seed=1").assert_outcomes(passed=4)
 
 
+@pytest.mark.full
 def test_rerun_of_a_test_with_an_error(session, pytester):
     """An error of something else may be run again; its records are those of the last run."""
     pytest.importorskip("pytest_rerunfailures")
