@@ -1,6 +1,7 @@
 """Kernel ridge regression with Nyström features."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import make_blobs
 
 from caltest.classifiers import NystroemKRRClassifier, nystroem_krr
