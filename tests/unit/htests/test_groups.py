@@ -205,7 +205,7 @@ def test_many_that_are_a_little_off_are_seen_together():
 
 
 @functools.cache
-def tested(test):
+def all_at_once(test):
     """Return rows of shops, and their test at once."""
     data = shops(3, groups=501)
     return data, run(data, test=test)
@@ -217,7 +217,7 @@ def tested(test):
 @pytest.mark.parametrize("test", ["ks", "brier"])
 def test_order_and_chunks_change_no_digit(test, order, cuts):
     """Of statistics, p-values and the dispersion; nor do threads."""
-    data, one = tested(test)
+    data, one = all_at_once(test)
     rows = np.random.default_rng(order).permutation(data.height)
     edges = [0, *sorted({cut for cut in cuts if cut < data.height}), data.height]
     shuffled = data[rows]
