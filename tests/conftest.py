@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import random
@@ -38,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption(
         "--full",
         action="store_true",
-        help="run every test but those marked slow, each of up to 16 cases",
+        help="run every test but those marked slow, each of up to 10 cases",
     )
     group.addoption("--slow", action="store_true", help="run all tests, those marked slow too")
     group.addoption(
@@ -126,11 +127,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in kept]
 
 
-SOME, RATES = 16, 1  # cases of a test, and of one of rates, in the full tier
+SOME, RATES = 10, 1  # cases of a test, and of one of rates, in the full tier
 
 
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield two cases of a test, in the full tier 16, of rates one, or as many as `cases` says.
+    """Yield two cases of a test, in the full tier 10, of rates one, or as many as `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
@@ -188,6 +189,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> object:
 
 
 # ---- fixtures -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def command_line() -> Iterator[None]:
+    """Let Typer build the commands of an app once.
+
+    Without, that is nine tenths of the time of a short command.
+    """
+    import typer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -24,5 +24,5 @@ CASES = [(key, 2) for key in OF_TWO] + [(key, m) for m in (3, 4) for key in OF_C
 @pytest.mark.full
 @pytest.mark.parametrize(("key", "m"), CASES)
 def test_lens_keeps_size_and_power_and_redraws_in_law(key, m):
-    """In 60 calibrated data sets and 20 of each kind that is far off."""
-    check_lens(filled(key), n_classes=(m,), n_datasets=60)
+    """In 40 calibrated data sets and 20 of each kind that is far off."""
+    check_lens(filled(key), n_classes=(m,), n_datasets=40)

@@ -77,7 +77,7 @@ MAKERS = {
     "Monitor": lambda: ct.monitor(groups=["x", "y"]).update(predictions()),
 }
 COSTLY = ("ensemble", "gp", "spline", "dirichlet", "auto")
-LARGE = ("HTest, combined", "HTestTable", "ModelComparison")  # of many leaves
+LARGE = ("HTest, combined", "HTestTable", "HTestTable, grades", "ModelComparison")  # of many leaves
 
 
 @functools.cache
@@ -168,7 +168,7 @@ def test_result_keeps_to_its_schema_and_is_read_back(name):
     assert again.to_dict() == result.to_dict()
 
 
-@pytest.mark.cases(1, full=3)
+@pytest.mark.cases(1, full=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.full if name in LARGE else ()) for name in MAKERS]
 )

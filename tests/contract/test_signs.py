@@ -48,19 +48,20 @@ def results(word: str) -> Iterator[tuple[str, Any]]:
     """Yield a result of each kind that has gaps."""
     data = frame(word)
     columns = {"label": "y", "probs": "p"}
-    yield "one test", ask(word)
+    one, segments = ask(word), ask(word, segments=["ward"])
+    yield "one test", one
     yield "cells", ask(word, engine="cells")
     yield "groups", ask(word, by="ward")
     yield "many groups", ask(word, 600, by="ward", test="ks", engine="cells")
-    yield "segments", ask(word, segments=["ward"])
+    yield "segments", segments
     yield "segments of cells", ask(word, segments=["ward"], engine="cells")
-    yield "verdict", ask(word).verdict()
-    yield "verdict of segments", ask(word, segments=["ward"]).verdict()
+    yield "verdict", one.verdict()
+    yield "verdict of segments", segments.verdict()
     for engine in ("rows", "cells"):
         asked = {**columns, **OPTIONS, "engine": engine, "by": "ward"}
         yield f"report of {engine}", ct.report(None, data, **asked)
-    segments = {**columns, **OPTIONS, "segments": "ward"}
-    yield "report of segments", ct.report(None, data, **segments)
+    asked = {**columns, **OPTIONS, "segments": "ward"}
+    yield "report of segments", ct.report(None, data, **asked)
 
 
 @pytest.mark.full

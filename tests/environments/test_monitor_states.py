@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
+from caltest.cli.app import run
 
 pytestmark = [
     pytest.mark.full,
@@ -34,6 +35,11 @@ def begin(state, file, **options):
     words = [sys.executable, "-P", "-m", "caltest", "monitor", state, file]
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.Popen([*map(str, words), "--label", "y", "--probs", "p"], **given)
+
+
+def taken(state, file):
+    """Take a file into the state in this process."""
+    return run(["monitor", str(state), str(file), "--label", "y", "--probs", "p"])
 
 
 def finished(process):
@@ -74,13 +80,13 @@ def test_the_same_file_at_once_is_counted_once(days, tmp_path):
 def test_a_full_output_counts_no_rows(days, tmp_path):
     """The state stays, with its mode; the retry counts the rows once."""
     state = tmp_path / "state.json"
-    assert finished(begin(state, days[0]))[0] == 0
+    assert taken(state, days[0]) == 0
     state.chmod(0o600)
     with Path("/dev/full").open("w") as full:
         status, said = finished(begin(state, days[1], stdout=full))
     assert (status, rows(state)) == (2, 50)
     assert said == "caltest: output: No space left on device\n"
-    assert finished(begin(state, days[1]))[0] == 0
+    assert taken(state, days[1]) == 0
     assert (rows(state), stat.S_IMODE(state.stat().st_mode)) == (100, 0o600)
 
 
@@ -89,7 +95,7 @@ def test_a_process_that_is_killed_leaves_a_whole_state(days, tmp_path):
     folder = tmp_path / "states"
     folder.mkdir()
     state = folder / "state.json"
-    assert finished(begin(state, days[0]))[0] == 0
+    assert taken(state, days[0]) == 0
     for _ in range(3):
         process = begin(state, days[1])
         process.stdout.read(1)
@@ -98,5 +104,5 @@ def test_a_process_that_is_killed_leaves_a_whole_state(days, tmp_path):
         assert rows(state) in {50, 100}
         if rows(state) == 100:  # the day was taken before the signal came: again it is refused
             break
-    assert finished(begin(state, days[2]))[0] == 0
+    assert taken(state, days[2]) == 0
     assert [path.name for path in folder.iterdir()] == ["state.json"]

@@ -69,7 +69,7 @@ def pvalues(found):
 
 # Python 3.12 warns of a fork where there are threads, which NumPy and polars have.
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
 def test_processes_give_the_answers_of_one(method):
     """After this one has computed, and has threads; nothing hangs."""
     if method not in multiprocessing.get_all_start_methods():
@@ -79,7 +79,7 @@ def test_processes_give_the_answers_of_one(method):
         assert pvalues(pool.map_async(CALL, DATA).get(timeout=120)) == expected
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.full), "threading"])
 def test_joblib_gives_the_answers_of_one_process(backend):
     run = joblib.Parallel(n_jobs=2, backend=backend)
     found = run(joblib.delayed(CALL)(data) for data in DATA)
@@ -144,6 +144,7 @@ def written(table, encoding, *asked):
     return out.decode(encoding)
 
 
+@pytest.mark.full
 def test_terminal_of_any_encoding_is_written_to(table):
     """Names that it has not are escaped; JSON means the same."""
     assert r"classwise[\u6f22\u5b57]" in written(table, "latin-1")

@@ -1,7 +1,5 @@
 """Calibration belts, CORP and confidence bands of R and of other packages."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -12,25 +10,6 @@ from caltest.measures import calibration_belt_curve, confidence_band_curve
 from caltest.measures.recalibration.belt import CalibrationBelt
 
 ICU = "icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"
-
-
-@pytest.fixture(scope="module")
-def stored(reference_dir):
-    """R 4.2.2: givitiR, reliabilitydiag, calibrationband."""
-    return json.loads((reference_dir / "measures.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def beta40(reference_dir):
-    """Forty predictions and the outputs of other packages."""
-    return json.loads((reference_dir / "peers.json").read_text())["beta40"]
-
-
-@pytest.fixture(scope="module")
-def icu(data_dir):
-    """1,000 patients of an intensive care unit with SAPS II (givitiR's icuData)."""
-    table = pl.read_csv(data_dir / "forecasts" / "icu_saps2.csv.gz")
-    return Predictions(table["probSaps"].to_numpy(), table["outcome"].to_numpy())
 
 
 def test_belt_of_icu_patients_is_that_of_givitir(icu, stored):
@@ -44,9 +23,10 @@ def test_belt_of_icu_patients_is_that_of_givitir(icu, stored):
 
 
 def test_belt_statistic_of_pycaleva_and_probcal(beta40):
-    data = Predictions(beta40["p"], beta40["y"])
-    statistic, pvalue = beta40["values"]["belt_external(stat,p)|pycaleva"]
-    degree, other = beta40["values"]["belt(degree,p)|probcal"]
+    p, y, values = beta40
+    data = Predictions(p, y)
+    statistic, pvalue = values["belt_external(stat,p)|pycaleva"]
+    degree, other = values["belt(degree,p)|probcal"]
     limit = CalibrationBelt().limit(data)
     assert limit.statistic == pytest.approx(statistic, rel=1e-10)
     assert limit.pvalue == pytest.approx(pvalue, rel=1e-10)

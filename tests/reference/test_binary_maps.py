@@ -1,7 +1,5 @@
 """Platt scaling, beta and isotonic calibration, as other packages and papers report them."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,13 +9,6 @@ from caltest.calibrators import BetaCalibrator, IsotonicCalibrator, PlattScaling
 from caltest.measures import ece, log_loss
 
 SINGLE = float(np.finfo(np.float32).eps)
-
-
-@pytest.fixture(scope="module")
-def peers(reference_dir):
-    """40 predictions with labels, and what packages give for them (Python 3.11, NumPy 2.4)."""
-    values = json.loads((reference_dir / "peers.json").read_text())["beta40"]
-    return np.array(values["p"]), np.array(values["y"]), values["values"]
 
 
 def first5(calibrator, p, y):
@@ -38,15 +29,15 @@ def first5(calibrator, p, y):
         ),
     ],
 )
-def test_platt_predictions_are_those_of_packages(peers, options, name, digits):
+def test_platt_predictions_are_those_of_packages(beta40, options, name, digits):
     """Each with its score and its targets, to the digits to which its optimiser converged."""
-    p, y, values = peers
+    p, y, values = beta40
     assert first5(PlattScaling(**options), p, y) == pytest.approx(values[name], abs=digits)
 
 
-def test_platt_slope_and_intercept_are_those_of_cox(peers):
+def test_platt_slope_and_intercept_are_those_of_cox(beta40):
     """Cox's recalibration is the same regression: calzone, with intervals of 95 %."""
-    p, y, values = peers
+    p, y, values = beta40
     slope, intercept, slopes, intercepts = values["Cox(slope,intercept,ci..)|calzone"]
     platt = PlattScaling().fit(p, y)
     assert [platt.slope_, platt.intercept_] == pytest.approx([slope, intercept], rel=1e-9)
@@ -55,40 +46,38 @@ def test_platt_slope_and_intercept_are_those_of_cox(peers):
     assert half == pytest.approx(halves, rel=1e-7)
 
 
-def test_platt_of_an_intensive_care_score_is_that_of_rms(data_dir, reference_dir):
+def test_platt_of_an_intensive_care_score_is_that_of_rms(icu, stored):
     """val.prob of R: intercept and slope of the logistic recalibration of 1000 patients."""
-    frame = pd.read_csv(data_dir / "forecasts" / "icu_saps2.csv.gz")
-    values = json.loads((reference_dir / "measures.json").read_text())
-    expected = values["icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"]["cox_intercept_slope"]
-    platt = PlattScaling().fit(frame["probSaps"], frame["outcome"])
+    expected = stored["icu_saps2 (../data/forecasts/icu_saps2.csv.gz)"]["cox_intercept_slope"]
+    platt = PlattScaling().fit(icu.probs[:, 1], icu.labels)
     assert [platt.intercept_, platt.slope_] == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(("parameters", "name"), [("abm", "beta_abm"), ("am", "beta_ab")])
-def test_beta_parameters_are_those_of_probcal(peers, parameters, name):
+def test_beta_parameters_are_those_of_probcal(beta40, parameters, name):
     """a, b and c; its "ab" has a = b, which is "am" in the paper."""
-    p, y, values = peers
+    p, y, values = beta40
     beta = BetaCalibrator(parameters=parameters).fit(p, y)
     expected = values[f"{name}|probcal"]
     assert [beta.a_, beta.b_, beta.c_] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("parameters", ["abm", "ab", "am"])
-def test_beta_maps_are_those_of_betacal(peers, parameters):
+def test_beta_maps_are_those_of_betacal(beta40, parameters):
     """a, b and m, to the three digits to which it converged; its "ab" has a negative b here."""
-    p, y, values = peers
+    p, y, values = beta40
     beta = BetaCalibrator(parameters=parameters, constrained=False).fit(p, y)
     expected = values[f"beta_{parameters}_map(a,b,m)|betacal"]
     assert [beta.a_, beta.b_, beta.m_] == pytest.approx(expected, abs=1e-2)
 
 
-def test_beta_predictions_are_those_of_netcal(peers):
-    p, y, values = peers
+def test_beta_predictions_are_those_of_netcal(beta40):
+    p, y, values = beta40
     assert first5(BetaCalibrator(), p, y) == pytest.approx(values["beta_pred5|netcal"], abs=1e-6)
 
 
-def test_isotonic_predictions_are_those_of_scikit_learn(peers):
-    p, y, values = peers
+def test_isotonic_predictions_are_those_of_scikit_learn(beta40):
+    p, y, values = beta40
     ours = IsotonicCalibrator().fit(p, y).predict_proba(p[:10])[:, 1]
     assert ours == pytest.approx(values["isotonic_pred10|sklearn"], abs=5e-11)
 
@@ -117,10 +106,11 @@ def one_vs_rest(data_dir, network, calibrator, floor=0.0):
 
 
 @pytest.mark.parametrize("network", ["resnet110", "densenet40"])
-def test_isotonic_one_vs_rest_has_the_errors_of_the_networks(data_dir, reference_dir, network):
+def test_isotonic_one_vs_rest_has_the_errors_of_the_networks(
+    data_dir, reference_dir, stored, network
+):
     """All digits of those computed with scikit-learn, and nearly those of the notebook."""
-    values = json.loads((reference_dir / "measures.json").read_text())
-    expected = values["one_vs_rest_isotonic"][f"kull_c10_{network}"]
+    expected = stored["one_vs_rest_isotonic"][f"kull_c10_{network}"]
     error, calibration, loss = one_vs_rest(data_dir, network, IsotonicCalibrator())
     assert error == pytest.approx(expected["error"])
     assert calibration == pytest.approx(expected["ece"], abs=5.01e-7)

@@ -1,21 +1,11 @@
 """Histogram binning, BBQ and Venn-Abers predictors of other packages and of papers."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.special import xlog1py, xlogy
 
 from caltest.calibrators import BBQ, HistogramBinning, VennAbers
 from caltest.measures import ece
-
-
-@pytest.fixture(scope="module")
-def peers(reference_dir):
-    """40 scores, their labels, and what other packages make of them."""
-    with (reference_dir / "peers.json").open() as file:
-        data = json.load(file)["beta40"]
-    return np.array(data["p"]), np.array(data["y"]), data["values"]
 
 
 def softmax_of_kull(logits):
@@ -25,7 +15,7 @@ def softmax_of_kull(logits):
 
 
 @pytest.mark.parametrize("net", ["kull_c10_resnet110", "kull_c10_densenet40"])
-def test_histogram_one_vs_rest_of_networks(net, data_dir, reference_dir):
+def test_histogram_one_vs_rest_of_networks(net, data_dir, stored):
     """NN_calibration, cal_methods.py (Kull et al.): 15 bins per class, 0 in empty ones.
 
     Its first bin leaves out scores of 0, of which single precision makes some.
@@ -42,23 +32,31 @@ def test_histogram_one_vs_rest_of_networks(net, data_dir, reference_dir):
     # Its log loss is scikit-learn's of then: clipped at 1e-15 before rows are normalised.
     clipped = np.clip(probs, 1e-15, 1 - 1e-15)
     loss = -np.log((clipped / clipped.sum(axis=1, keepdims=True))[np.arange(len(y)), y]).mean()
-    with (reference_dir / "measures.json").open() as file:
-        expected = json.load(file)["one_vs_rest_15_uniform_bins"][net]
+    expected = stored["one_vs_rest_15_uniform_bins"][net]
     assert 100 * (probs.argmax(axis=1) != y).mean() == pytest.approx(expected["error"], abs=1e-9)
     assert ece(share, y, lens="confidence") == pytest.approx(expected["ece"], abs=5e-7)
     assert loss == pytest.approx(expected["log_loss"], abs=5e-7)
 
 
-def test_histogram_of_netcal(peers):
-    """netcal.binning.HistogramBinning(bins=10): our bins, and middles in empty ones."""
-    scores, labels, values = peers
-    probs = HistogramBinning(bins=10).fit(scores, labels).predict_proba(scores[:5])
-    assert probs[:, 1] == pytest.approx(values["hist10_width_pred5|netcal"], abs=1e-10)
+@pytest.mark.parametrize(
+    ("calibrator", "name", "within"),
+    [
+        # netcal.binning.HistogramBinning(bins=10): our bins, and middles in empty ones
+        (HistogramBinning(bins=10), "hist10_width_pred5|netcal", 1e-10),
+        # probcal.BBQCalibrator() has other priors, cuts and numbers of bins, but the same idea.
+        (BBQ(), "bbq_pred5|probcal", 0.07),
+        (VennAbers(), "venn_abers_pred5|probcal", 1e-10),  # merged for the log loss
+    ],
+)
+def test_predictions_are_those_of_netcal_and_probcal(beta40, calibrator, name, within):
+    scores, labels, values = beta40
+    probs = calibrator.fit(scores, labels).predict_proba(scores[:5])
+    assert probs[:, 1] == pytest.approx(values[name], abs=within)
 
 
-def test_bbq_of_netcal_is_a_mean_of_histograms(peers):
+def test_bbq_of_netcal_is_a_mean_of_histograms(beta40):
     """netcal.binning.BBQ(): bins of equal width, weighted by BIC, those after the elbow dropped."""
-    scores, labels, values = peers
+    scores, labels, values = beta40
     models = [HistogramBinning(bins=bins).fit(scores, labels) for bins in range(1, 9)]
     bic = []
     for bins, fitted in enumerate(models, start=1):
@@ -73,33 +71,19 @@ def test_bbq_of_netcal_is_a_mean_of_histograms(peers):
     assert mean == pytest.approx(values["bbq_pred5|netcal"], abs=1e-6)
 
 
-def test_bbq_scores_of_pycalib(peers):
+def test_bbq_scores_of_pycalib(beta40):
     """The _binning_model_logscore of pycalib for 1 and 2 bins, where its cuts are ours.
 
     With more bins its cuts are those of numpy.quantile, which divide the gap between two scores
     in another ratio.
     """
-    scores, labels, _ = peers
+    scores, labels, _ = beta40
     bbq = BBQ(min_bins=1, max_bins=2).fit(scores, labels)
     assert bbq.log_scores_ == pytest.approx([-27.581288837721004, -23.439773747867395], abs=1e-12)
 
 
-def test_bbq_is_near_that_of_probcal(peers):
-    """probcal.BBQCalibrator() has other priors, cuts and numbers of bins, but the same idea."""
-    scores, labels, values = peers
-    probs = BBQ().fit(scores, labels).predict_proba(scores[:5])
-    assert probs[:, 1] == pytest.approx(values["bbq_pred5|probcal"], abs=0.07)
-
-
-def test_venn_abers_of_probcal(peers):
-    """The Venn-Abers calibrator of probcal, merged for the log loss."""
-    scores, labels, values = peers
-    probs = VennAbers().fit(scores, labels).predict_proba(scores[:5])
-    assert probs[:, 1] == pytest.approx(values["venn_abers_pred5|probcal"], abs=1e-10)
-
-
-def test_venn_abers_interval_of_venn_abers(peers):
+def test_venn_abers_interval_of_venn_abers(beta40):
     """p0 and p1 of the package venn-abers."""
-    scores, labels, values = peers
+    scores, labels, values = beta40
     interval = VennAbers().fit(scores, labels).interval(scores[:5])
     assert interval == pytest.approx(np.array(values["p0p1_first5|venn_abers"]), abs=1e-10)

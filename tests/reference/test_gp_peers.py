@@ -5,8 +5,6 @@ diagonal, and 1e-6 is added to k(Z, Z). It ends after at most 1000 iterations of
 probabilities are means over 100 draws.
 """
 
-import json
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -31,10 +29,9 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def peer(reference_dir):
+def peer(others):
     """Predictions of the first three rows: by the latent mean, and by 100 draws."""
-    path = reference_dir / "peers.json"
-    values = json.loads(path.read_text(encoding="utf-8"))["multi200x4"]["values"]
+    values = others["multi200x4"]["values"]
     names = ("GP pred3 mean_approx (seed1,10 inducing)|JW", "GP pred3 full|JW")
     return [np.array(values[name]) for name in names]
 

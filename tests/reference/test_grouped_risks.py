@@ -1,8 +1,5 @@
 """Hosmer-Lemeshow, Pigeon-Heyse, le Cessie-van Houwelingen and loess errors of R."""
 
-import csv
-import gzip
-
 import numpy as np
 import pytest
 
@@ -35,16 +32,12 @@ def test_hosmer_lemeshow_of_r_on_its_example(reference_dir):
     assert result.pvalue == pytest.approx(0.807155888854591, **CLOSE)
 
 
-def test_hosmer_lemeshow_of_r_on_intensive_care_patients(data_dir):
+def test_hosmer_lemeshow_of_r_on_intensive_care_patients(icu):
     """SAPS II of 1,000 patients: hoslem.test, and its p-value for external data."""
-    with gzip.open(data_dir / "forecasts" / "icu_saps2.csv.gz", "rt") as file:
-        rows = list(csv.DictReader(file))
-    event = np.array([float(row["probSaps"]) for row in rows])
-    data = Predictions(event, [int(float(row["outcome"])) for row in rows])
-    external = limit(data, "hosmer-lemeshow")
+    external = limit(icu, "hosmer-lemeshow")
     assert external.statistic == pytest.approx(56.6218647763724, **CLOSE)
     assert external.pvalue == pytest.approx(1.56960477948331e-08, rel=1e-9)
-    internal = limit(data, "hosmer-lemeshow", internal=True)
+    internal = limit(icu, "hosmer-lemeshow", internal=True)
     assert internal.pvalue == pytest.approx(2.13404793836247e-09, rel=1e-9)
 
 

@@ -11,7 +11,6 @@ converged when it stops: their log loss differs from that of the minimum by up t
 """
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -29,14 +28,13 @@ METHODS = {
 
 
 @pytest.fixture(scope="module")
-def peers(reference_dir):
+def peers(others):
     """Values on 200 predictions of four classes, the predictions and the labels."""
     r = np.random.RandomState(7)  # the generator of the file
     logits = r.normal(0, 1.5, (200, 4))
     logits[np.arange(200), r.randint(0, 4, 200)] += 1 + np.log(4)
     drawn = softmax(0.7 * logits, axis=1).cumsum(axis=1) < r.uniform(size=(200, 1))
-    values = json.loads((reference_dir / "peers.json").read_text())["multi200x4"]["values"]
-    return values, softmax(logits, axis=1), drawn.sum(axis=1).clip(0, 3)
+    return others["multi200x4"]["values"], softmax(logits, axis=1), drawn.sum(axis=1).clip(0, 3)
 
 
 def without_divisors(m, reg, lam, mu):

@@ -1,7 +1,6 @@
 """Temperature and vector scaling of neural networks as published, and of other packages."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -35,12 +34,6 @@ def published(reference_dir):
     with (reference_dir / "kull2019_dnn_logloss_all_methods.csv").open() as file:
         vector = {row["Name"]: float(row["VecS"]) for row in csv.DictReader(file)}
     return {row["Name"]: row for row in rows}, vector
-
-
-@pytest.fixture(scope="module")
-def peers(reference_dir):
-    """Predictions of other packages, on Python 3.11 and NumPy 2.4."""
-    return json.loads((reference_dir / "peers.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -87,18 +80,18 @@ def test_log_loss_of_networks_after_vector_scaling_is_near_the_published_one(net
     assert log_loss(probs, y) == pytest.approx(published[1][name], rel=4e-3)
 
 
-def test_temperature_of_two_classes_is_that_of_peers(peers):
+def test_temperature_of_two_classes_is_that_of_peers(others):
     """Log odds over T: to the digits to which each of them converged."""
-    data = peers["beta40"]
+    data = others["beta40"]
     calibrator = TemperatureScaling().fit(data["p"], data["y"])
     probs = calibrator.predict_proba(data["p"])[:5, 1]
     for peer, digits in {"probcal": 1e-9, "sklearn": 3e-9, "netcal": 3e-6}.items():
         np.testing.assert_allclose(probs, data["values"][f"temp_pred5|{peer}"], rtol=0, atol=digits)
 
 
-def test_temperature_of_four_classes_is_that_of_peers(peers, four_classes):
+def test_temperature_of_four_classes_is_that_of_peers(others, four_classes):
     """To the digits to which each of them converged; dirichletcal's weights are differences."""
-    values = peers["multi200x4"]["values"]
+    values = others["multi200x4"]["values"]
     calibrator = TemperatureScaling().fit(*four_classes)
     probs = calibrator.predict_proba(four_classes[0])[:2]
     digits = {
@@ -113,9 +106,9 @@ def test_temperature_of_four_classes_is_that_of_peers(peers, four_classes):
     assert 1 / calibrator.temperature_ == pytest.approx(weights[0, 0], abs=1e-9)
 
 
-def test_vector_scaling_of_four_classes_is_that_of_peers(peers, four_classes):
+def test_vector_scaling_of_four_classes_is_that_of_peers(others, four_classes):
     """The former subtracts the last row; netcal's diagonal logistic map is the same to 2e-5."""
-    values = peers["multi200x4"]["values"]
+    values = others["multi200x4"]["values"]
     calibrator = VectorScaling().fit(*four_classes)
     W, b = calibrator.linear_
     differences = np.column_stack([W - W[-1], b - b[-1]])

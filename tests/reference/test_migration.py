@@ -79,11 +79,9 @@ def test_numbers_of_a_page_are_ours(page):
 
 
 @pytest.mark.parametrize(("page", "count"), [("rms", 9), ("givitir", 6), ("resourceselection", 3)])
-def test_numbers_on_patients_are_those_of_r(page, count, data_dir):
-    """1,000 patients of an intensive care unit with SAPS II (givitiR's icuData)."""
-    table = pl.read_csv(data_dir / "forecasts" / "icu_saps2.csv.gz")
+def test_numbers_on_patients_are_those_of_r(page, count, icu):
     names = names_of(page)
-    names |= {"p": table["probSaps"].to_numpy(), "y": table["outcome"].to_numpy()}
+    names |= {"p": icu.probs[:, 1], "y": icu.labels}
     assert compare(page, "number on icu", names) == count
 
 

@@ -1,7 +1,5 @@
 """Logistic recalibration as R's rms and other packages compute it."""
 
-import json
-
 import polars as pl
 import pytest
 from scipy.special import expit, logit
@@ -14,20 +12,6 @@ from caltest.measures import (
     unreliability,
 )
 from caltest.measures.recalibration.cox import Cox, Unreliability
-
-
-@pytest.fixture(scope="module")
-def icu(data_dir):
-    """1,000 patients of an intensive care unit with SAPS II (givitiR's icuData)."""
-    table = pl.read_csv(data_dir / "forecasts" / "icu_saps2.csv.gz")
-    return Predictions(table["probSaps"].to_numpy(), table["outcome"].to_numpy())
-
-
-@pytest.fixture(scope="module")
-def beta40(reference_dir):
-    """The set of peers.json: outputs on Python 3.11 and NumPy 2.4."""
-    stored = json.loads((reference_dir / "peers.json").read_text())["beta40"]
-    return Predictions(stored["p"], stored["y"])
 
 
 def test_recalibration_of_icu_patients_is_that_of_r(icu):
@@ -66,9 +50,10 @@ def test_unreliability_of_the_example_of_val_prob(reference_dir):
 
 def test_recalibration_of_probcal_pycaleva_and_calzone(beta40):
     """peers.json: Cox of calzone, intercept and ratio of probcal, which is pycaleva's belt."""
-    estimates = calibration_slope(beta40), calibration_intercept(beta40, slope="estimated")
+    data = Predictions(*beta40[:2])
+    estimates = calibration_slope(data), calibration_intercept(data, slope="estimated")
     assert estimates == pytest.approx((1.372017224144493, -0.9553400469263775), rel=1e-10)
-    assert calibration_intercept(beta40) == pytest.approx(-0.8132412528793562, rel=1e-10)
-    limit = Cox().limit(beta40)
+    assert calibration_intercept(data) == pytest.approx(-0.8132412528793562, rel=1e-10)
+    limit = Cox().limit(data)
     assert limit.statistic == pytest.approx(5.227518080055987, rel=1e-12)
     assert limit.pvalue == pytest.approx(0.0732586433548321, rel=1e-12)

@@ -46,14 +46,12 @@ def test_spiegelhalter_z_of_niamey_forecasts(name, niamey):
     assert z == pytest.approx(NIAMEY[name][-1], rel=1e-11)
 
 
-def test_spiegelhalter_and_brier_of_icu_patients(data_dir):
-    """`val.prob`: 1,000 patients of an intensive care unit with SAPS II (givitiR's icuData)."""
-    table = pl.read_csv(data_dir / "forecasts" / "icu_saps2.csv.gz")
-    data = Predictions(table["probSaps"].to_numpy(), table["outcome"].to_numpy())
-    limit = SpiegelhalterZ().limit(data)
+def test_spiegelhalter_and_brier_of_icu_patients(icu):
+    """`val.prob` of rms."""
+    limit = SpiegelhalterZ().limit(icu)
     assert limit.statistic == pytest.approx(2.81257701469017, rel=1e-12)
     assert limit.pvalue == pytest.approx(0.00491462529203829, rel=1e-11)
-    assert brier_score(data) == pytest.approx(0.148806891621937, rel=1e-12)
+    assert brier_score(icu) == pytest.approx(0.148806891621937, rel=1e-12)
 
 
 def test_spiegelhalter_and_brier_of_the_example_of_val_prob(reference_dir):

@@ -168,7 +168,7 @@ def _row(reference_dir, name, network):
 
 
 @pytest.mark.full
-@pytest.mark.cases(2, full=6)
+@pytest.mark.cases(1, full=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_skce_of_cifar10_networks(network, reference_dir, estimator):
     """Widmann et al. (2019), their CIFAR-10 errors (devmotion/CalibrationPaper@a164e8ba)."""

@@ -99,7 +99,7 @@ def test_size_with_weights_is_that_of_the_level(n):
     assert (np.abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
 
 
-@pytest.mark.parametrize("sets", [16, pytest.param(DATA_SETS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sets", [10, pytest.param(DATA_SETS, marks=pytest.mark.slow)])
 def test_default_of_united_cells_keeps_its_level_and_finds_what_that_of_all_cells_finds(sets):
     """Where it is the only test, more than 16,384 cells are united; beside another they are not."""
     rng = np.random.default_rng(12)

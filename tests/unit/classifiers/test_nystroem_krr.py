@@ -1,6 +1,7 @@
 """Kernel ridge regression with Nyström features."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import make_blobs
 
 from caltest.classifiers import NystroemKRRClassifier, nystroem_krr
@@ -8,6 +9,7 @@ from caltest.classifiers import NystroemKRRClassifier, nystroem_krr
 X, Y = make_blobs(200, centers=3, cluster_std=3, random_state=1)
 
 
+@pytest.mark.full
 def test_blocks_of_rows_give_the_same_and_slopes_are_positive(monkeypatch):
     whole = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
     monkeypatch.setattr(nystroem_krr, "CHUNK", 1000)

@@ -29,6 +29,7 @@ def test_demo_shows_models_and_a_whole_test(printed):
     assert "alternative hypothesis: the predictions are not calibrated" in printed
 
 
+@pytest.mark.full
 def test_demo_says_what_comes_next(printed):
     """It ends with three commands for one's own file; no line is wider than a terminal."""
     commands = ["test", "report", "compare"]

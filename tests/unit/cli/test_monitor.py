@@ -52,6 +52,7 @@ def test_state_goes_on(caltest, days, tmp_path):
     assert second.out == str(watch.verdict())
 
 
+@pytest.mark.full
 def test_groups_are_fixed_by_the_first_call(caltest, refused, days, tmp_path):
     """Later calls must say the group of each row."""
     state = tmp_path / "state.json"
@@ -65,6 +66,7 @@ def test_groups_are_fixed_by_the_first_call(caltest, refused, days, tmp_path):
     assert "groups: north" in found.out
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -93,6 +95,7 @@ def test_bad_files_leave_the_state(refused, days, begun, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == files
 
 
+@pytest.mark.full
 def test_plan_gives_the_levels(caltest, refused, days, tmp_path):
     """To the monitor, which detects a change then, and to sample-size; another level is refused."""
     plan, state = tmp_path / "plan.json", tmp_path / "state.json"
@@ -165,6 +168,7 @@ def test_impossible_outcome_names_its_row(caltest, begun, tmp_path):
     assert "row 402, counted from 0, had probability 0" in " ".join(found.out.split())
 
 
+@pytest.mark.full
 def test_a_file_that_was_counted_is_refused(caltest, refused, days, tmp_path):
     """Copied under another name too; --again counts it, and so does another --batch-id."""
     state, copy = tmp_path / "state.json", tmp_path / "copy.csv"
@@ -205,6 +209,7 @@ def raiser(error):
     return echo
 
 
+@pytest.mark.full
 def test_the_state_is_a_plain_file_and_not_the_output(refused, days, tmp_path):
     """No pipe, nor what - stands for; also where it is not there yet, or a link leads to it."""
     for state in ("-", os.devnull):
@@ -218,6 +223,7 @@ def test_the_state_is_a_plain_file_and_not_the_output(refused, days, tmp_path):
     assert not state.exists()
 
 
+@pytest.mark.full
 def test_outcomes_come_later_in_a_file_of_their_own(caltest, refused, tmp_path):
     """The state is that of rows that came with their outcomes; the order of predictions is kept."""
     state, file = tmp_path / "state.json", tmp_path / "day.csv"
@@ -238,6 +244,7 @@ def test_outcomes_come_later_in_a_file_of_their_own(caltest, refused, tmp_path):
     assert found.log_evalue == package.monitor().update(probs, y).log_evalue
 
 
+@pytest.mark.full
 def test_rows_that_wait_have_classes_and_groups(caltest, refused, tmp_path):
     """Classes are named by the columns, or by --classes; groups by --by."""
     state, file = tmp_path / "commas.json", tmp_path / "day.csv"

@@ -79,6 +79,7 @@ def test_several_tests_and_classes_of_a_distribution(caltest):
     assert json.loads(finished.out) == {"schema": "caltest/power/1"} | expected.to_dict()
 
 
+@pytest.mark.full
 def test_fitted_map_may_be_the_truth(caltest, tmp_path):
     """What `caltest calibrate fit` wrote is taken for true."""
     from caltest.calibrators import TemperatureScaling
@@ -156,6 +157,7 @@ def test_three_classes_have_no_width(refused, predictions_csv):
     )
 
 
+@pytest.mark.full
 def test_studies_of_forecasts_are_those_of_python(caltest, tmp_path):
     """Columns of a file, with outcomes or without; the drift of a plan too."""
     mean, path = np.linspace(0.0, 3.0, 40), tmp_path / "forecasts.csv"

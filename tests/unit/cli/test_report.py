@@ -87,6 +87,7 @@ def test_bad_option_is_one_line(refused, predictions_csv, arguments, message):
     assert message in refused("report", predictions_csv, *SEEDED, *arguments)
 
 
+@pytest.mark.full
 def test_word_and_excel_files_are_written(caltest, predictions_csv, tmp_path):
     """The ending of the name chooses the format."""
     for suffix, part in (("docx", "word/document.xml"), ("xlsx", "xl/worksheets/sheet2.xml")):
@@ -131,6 +132,7 @@ def test_rows_that_are_near_in_time_may_depend(caltest, refused, tmp_path):
     assert "--time has no effect in a report on cells" in refused(*asked, "--engine", "cells")
 
 
+@pytest.mark.full
 def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, refused, predictions_csv):
     """It replaces an earlier report, and what is none only where it is told to."""
     path = predictions_csv.with_name("predictions_report.html")
@@ -146,6 +148,7 @@ def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, refuse
     assert caltest("report", predictions_csv, *SEEDED, "--test", "ece", "--force").status == 0
 
 
+@pytest.mark.full
 def test_design_of_forecasts(caltest, tmp_path):
     """Level and spread are tested along the features that --design names."""
     rng, path = np.random.default_rng(1), tmp_path / "rows.csv"

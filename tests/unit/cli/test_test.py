@@ -39,6 +39,7 @@ def test_groups_are_printed_as_in_python(caltest, wards_csv):
     assert package.test_calibration(moved, by=True, n_resamples=19, rng=1).by == ("group",)
 
 
+@pytest.mark.full
 def test_verdict_takes_groups_and_segments(caltest, wards_csv):
     """All rows, groups and segments beside each other, as in Python."""
     asked = package.verdict(
@@ -96,6 +97,7 @@ def test_rejection_fails_only_on_request(caltest, wrong_csv):
     assert failed.err == ""
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("parts", ["by", "segments"])
 def test_verdict_of_parts_begins_with_all_rows_as_in_python(caltest, tmp_path, parts):
     """The same sentences, but for what names a command; a badge has the p-value of the answer."""
@@ -194,6 +196,7 @@ def test_rows_may_depend(caltest, tmp_path):
     assert "did you mean 'patient'" in mistaken.err
 
 
+@pytest.mark.full
 def test_features_are_those_of_python(caltest, tmp_path):
     """--design names columns, of forecasts of numbers and of a model that was fitted."""
     rng = np.random.default_rng(1)
@@ -316,6 +319,7 @@ def test_several_classes_are_read_by_chunks(caltest, tmp_path):
     assert result["parameters"]["features"] == 32
 
 
+@pytest.mark.full
 def test_cells_take_weights(caltest, refused, parts):
     """As rows do; chunks and reports say that they take none."""
     arguments = (*QUICK, "--probs", "p", "--test", "ks", "--weight", "p")

@@ -209,6 +209,7 @@ def test_what_auto_mixes_is_compared_by_default(m, names):
     assert [row.name for row in result.rows] == ["identity", *names, "selected"]
 
 
+@pytest.mark.full
 def test_auto_is_left_out_beyond_the_limit_on_time_which_is_said():
     """By an estimate from rows, classes and folds; as the best it says what it is made of."""
     result = compare(calibrators=["auto"], cv=2, inner_cv=2)
@@ -327,6 +328,7 @@ def test_splitter_gets_the_groups():
     assert compare(data, cv=GroupKFold(3), inner_cv=GroupKFold(2)) == expected
 
 
+@pytest.mark.full
 def test_rows_of_weight_0_change_nothing():
     """The same rows twice, the second time without weight."""
     pairs = list(KFold(3).split(DATA.probs))
@@ -381,6 +383,7 @@ def test_model_and_data_are_those_of_test_calibration():
     assert again["temperature"].difference == pytest.approx(first["temperature"].difference)
 
 
+@pytest.mark.full
 def test_logits_reach_the_calibrators_as_they_are():
     """Vector scaling sees more in logits than in their softmax; best takes logits too."""
     logits = 3.0 * np.log(np.maximum(DATA.probs, 1e-9)) + np.arange(DATA.n)[:, None] % 7
@@ -427,6 +430,7 @@ def test_logits_may_come_from_a_function_a_table_or_beside_predictions():
             assert found.scores == pytest.approx(dict(own.scores))
 
 
+@pytest.mark.full
 def test_adjustment_is_over_all_rows_and_tests():
     result = compare(test=["skce", "ks"], lens="confidence", correction="bonferroni")
     for row in result.rows:

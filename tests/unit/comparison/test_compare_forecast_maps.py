@@ -37,6 +37,7 @@ def test_held_out_scores_are_those_of_a_loop():
     assert len(found.tests[0].fold_pvalues) == 4
 
 
+@pytest.mark.full
 def test_identity_has_the_pvalue_of_the_test():
     """All rows of the model as it is are tested together; the result comes back from JSON."""
     data = gaussian(sample_weight=np.linspace(1, 2, 200))
@@ -109,6 +110,7 @@ def test_a_map_that_rules_outcomes_out_is_not_taken():
     assert told.endswith("not taken, since outcomes were impossible with it: variance-scaling.")
 
 
+@pytest.mark.full
 def test_ensembles_are_scored_as_what_maps_make_of_them():
     """Quantiles score better than the few members they are: no reason to recalibrate these."""
     helped = []

@@ -77,12 +77,12 @@ def test_redrawn_outcomes_are_those_of_the_mixture(key):
 def test_equally_good_forecasts_are_rarely_told_apart(n):
     """Both are off by as much, to either side."""
     rng, pvalues = np.random.default_rng(n), []
-    for seed in range(200):
+    for seed in range(100):
         y = rng.normal(size=n)
         a, b = (ct.Forecasts(y, mean=np.full(n, shift), scale=1.0) for shift in (-0.5, 0.5))
         result = ct.compare_models({"a": a, "b": b}, n_resamples=99, rng=seed, test="pit-ks")
         pvalues.append(result.pairs[0].pvalue)
-    assert np.sum(np.array(pvalues) <= 0.05) <= stats.binom.isf(1e-3, 200, 0.05)
+    assert np.sum(np.array(pvalues) <= 0.05) <= stats.binom.isf(1e-3, 100, 0.05)
 
 
 def test_forecasts_come_as_models_as_distributions_and_as_columns():

@@ -109,6 +109,7 @@ def test_draws_do_not_depend_on_n_jobs():
     assert not np.array_equal(sums(values, 150, seed=2), sums(values, 150))
 
 
+@pytest.mark.full
 def test_interval_covers_where_surprises_of_three_classes_were_not_seen():
     """Two models that are too sure, of 30 rows: symmetric ends covered .8, all of them too low."""
 

@@ -133,6 +133,7 @@ def test_rows_of_one_shape_share_their_quantiles(monkeypatch):
     assert sum(asked) < 2000
 
 
+@pytest.mark.full
 def test_mixture_of_a_law_with_itself_is_that_law():
     """Of one with steps, of which the quantiles are searched for."""
     steps = Cdf(lambda y: np.clip(np.floor(4 * (y - MEAN) + 8) / 16, 0, 1), N)

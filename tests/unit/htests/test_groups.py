@@ -1,5 +1,6 @@
 """Very many groups in one pass: as one by one, and what is wrong with their rows."""
 
+import functools
 import itertools
 import json
 import math
@@ -203,18 +204,25 @@ def test_many_that_are_a_little_off_are_seen_together():
 # ---- the same answer ----------------------------------------------------------------------------
 
 
+@functools.cache
+def all_at_once(test):
+    """Return rows of shops, and their test at once."""
+    data = shops(3, groups=501)
+    return data, run(data, test=test)
+
+
 @pytest.mark.full
 @settings.get_profile("few")
 @given(order=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(1, 4000), max_size=3))
 @pytest.mark.parametrize("test", ["ks", "brier"])
 def test_order_and_chunks_change_no_digit(test, order, cuts):
     """Of statistics, p-values and the dispersion; nor do threads."""
-    data = shops(3, groups=501)
+    data, one = all_at_once(test)
     rows = np.random.default_rng(order).permutation(data.height)
     edges = [0, *sorted({cut for cut in cuts if cut < data.height}), data.height]
     shuffled = data[rows]
     chunks = (shuffled[a:b] for a, b in itertools.pairwise(edges))
-    one, other = run(data, test=test), run(chunks, test=test, n_jobs=2)
+    other = run(chunks, test=test, n_jobs=2)
     for name in ("statistics", "pvalues", "adjusted", "low", "sizes"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.values == other.values

@@ -79,6 +79,7 @@ def test_grade_without_defaults_is_green():
     assert "1: all obligors default, which cannot say" in str(table)
 
 
+@pytest.mark.full
 def test_correlated_defaults_have_answer_and_gap_of_their_own():
     """The gap leaves out 0 where the test rejects, and nothing assumes independent defaults."""
     for defaults in (25, 30, 35, 40, 50, 60, 80):

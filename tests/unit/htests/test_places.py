@@ -91,6 +91,7 @@ def test_cells_name_the_places_of_rows():
         assert cells.at(0.95).low == pytest.approx(rows.at(0.95).low, abs=1e-3)
 
 
+@pytest.mark.full
 def test_parts_are_redrawn_as_their_cells_are(monkeypatch):
     """Sums of a part of many rows have the distribution of the sums over its cells."""
     rng = np.random.default_rng(3)

@@ -26,6 +26,7 @@ def run(data, engine, **options):
     return calibration_test(None, data, engine=engine, null="exact", **options)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("test", TESTS)
 def test_cells_agree_with_rows(test):
     """The statistic in its standard deviations, the p-value within the error of resampling."""

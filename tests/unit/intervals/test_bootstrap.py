@@ -173,6 +173,7 @@ def test_upper_end_is_at_least_that_of_the_mean_gap(measure, flipped):
     assert largest > 0.08
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("measure", [ECE(), KSError()])
 def test_upper_end_of_cells_is_at_least_that_of_the_mean_gap(measure):
     """No event among forty rows of .02 that were counted, of which .05 may have one."""

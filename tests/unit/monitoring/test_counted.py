@@ -51,6 +51,7 @@ def test_a_file_that_grows_is_refused():
         named.update(probs, labels, batch_id="Tuesday")
 
 
+@pytest.mark.full
 def test_rows_that_come_again_by_chance_are_taken():
     """Too few rows, or rows of few kinds: 2000 batches of a model with three predictions."""
     rng, watch = np.random.default_rng(1), ct.monitor(level=1e-9)

@@ -142,6 +142,7 @@ def test_alarm_of_groups_is_looked_at_after_each_row():
         assert whole._largest == pytest.approx(max(logs), rel=1e-12)
 
 
+@pytest.mark.full
 def test_false_alarms_of_groups_are_as_rare_as_the_level():
     """Calibrated rows of three groups in one batch of 300, looked at after each."""
     alarms = 0
@@ -483,6 +484,7 @@ def test_names_and_options_are_checked():
         watch.resolve([], [])
 
 
+@pytest.mark.full
 def test_state_stays_small():
     probs, labels = rows(70_000, 10)
     assert len(ct.monitor().update(probs, labels).to_json()) < 1_000_000

@@ -75,6 +75,7 @@ def test_batches_and_json_do_not_matter(restart, make):
     assert parts.classes == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [forecasts, poisson])
 def test_false_alarms_are_rare(make):
     """Some 300 streams, with the level 20 %."""
@@ -84,7 +85,7 @@ def test_false_alarms_are_rare(make):
 
 @pytest.mark.full
 def test_rows_one_by_one_have_uniform_numbers_where_the_law_has_steps():
-    rows = poisson(2000)
+    rows = poisson(1000)
     u = [numbers.rows_of(rows.subset([t]), t)[0][0, 3] for t in range(rows.n)]
     assert stats.kstest(u, "uniform").pvalue > 0.01
 

@@ -50,6 +50,7 @@ def test_asymptotic_test_of_the_unbiased_estimator_is_pearsons_curve(m, outcome_
     assert outcome.pvalue == pytest.approx(stats.gamma.sf(place, shape), rel=1e-9)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("m", [2, 10])
 def test_pearson_curve_is_near_the_exact_null(m, outcome_of):
     """For calibrated predictions, of more rows than its triples are summed over."""

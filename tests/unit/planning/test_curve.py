@@ -431,7 +431,7 @@ def test_progress_ends_at_its_total():
 @pytest.mark.full
 def test_equivalence_may_be_planned_for_calibrated_predictions():
     """The rows that certify an error below a tolerance."""
-    result = ct.sample_size(RISKS, tolerance=0.02, equivalence=True, n_datasets=30, n_min=50, rng=1)
+    result = ct.sample_size(RISKS, tolerance=0.02, equivalence=True, n_datasets=20, n_min=50, rng=1)
     assert result.power.setting.kind == "power"
     assert 50 < result.n < 1000
 

@@ -66,6 +66,7 @@ def test_function_states_any_truth():
     assert by_function.power == ct.power(forecasts(), spread=1.5, **asked).power
 
 
+@pytest.mark.full
 def test_sample_size_reaches_the_power():
     x = np.random.default_rng(0).normal(size=60)
     model = BayesianRidge().fit(x[:, None], x + np.random.default_rng(1).normal(size=60))

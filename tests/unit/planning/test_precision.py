@@ -88,20 +88,6 @@ def test_what_has_no_meaning_is_refused(model, options, message):
         ct.sample_size_for_precision(model, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ratio_width": 0}, "ratio_width must be a positive number"),
-        ({"ratio_width": None, "slope_width": None}, "one of ratio_width, slope_width"),
-        ({"confidence": 1}, "must lie strictly between 0 and 1; got 1; pass 0.95 for 95 %"),
-        ({"temperature": 2, "noise": 0.1}, "got temperature and noise"),
-    ],
-)
-def test_faulty_argument_is_refused(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        ct.sample_size_for_precision(PROBS, **options)
-
-
 # ---- forecasts of numbers -----------------------------------------------------------------------
 
 MEANS = np.linspace(0.0, 3.0, 40)
@@ -130,6 +116,7 @@ def test_rows_for_forecasts_are_those_of_their_formulas(kind):
     assert PrecisionSize.from_dict(json.loads(planned.to_json())) == planned
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("kind", ["Gaussian", "gamma", "ensemble"])
 def test_errors_of_forecasts_vary_as_planned(kind):
     """In simulated studies of the planned size, of forecasts that are off."""
@@ -168,6 +155,10 @@ def test_quantiles_have_a_coverage_alone():
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
+        (PROBS, {"ratio_width": 0}, "ratio_width must be a positive number"),
+        (PROBS, {"ratio_width": None, "slope_width": None}, "one of ratio_width, slope_width"),
+        (PROBS, {"confidence": 1}, "must lie strictly between 0 and 1; got 1; pass 0.95 for 95 %"),
+        (PROBS, {"temperature": 2, "noise": 0.1}, "got temperature and noise"),
         (GAUSSIAN, {"ratio_width": 0.3}, "ratio_width has no effect on forecasts; got 0.3"),
         (PROBS, {"bias_width": 0.3}, "bias_width has no effect on predictions of classes"),
         (GAUSSIAN, {"temperature": 2}, "temperature has no effect on forecasts"),
@@ -175,7 +166,7 @@ def test_quantiles_have_a_coverage_alone():
         (GAUSSIAN, {"coverage_width": 6}, "coverage_width must be a share, at most 1; got 6"),
     ],
 )
-def test_width_of_the_other_kind_is_refused(model, options, message):
+def test_faulty_argument_is_refused(model, options, message):
     with pytest.raises(InvalidInput, match=message):
         ct.sample_size_for_precision(model, **options)
 

@@ -120,6 +120,7 @@ def test_result_shows_its_pvalue_and_lens():
     assert other.texts[0].get_text().endswith("$p$ = 0.2 (ece, lens classwise[2], adjusted)")
 
 
+@pytest.mark.full
 def test_strip_counts_the_predictions_of_each_outcome():
     """Upwards those with the event, downwards those without; the legend has the rows."""
     ax = reliability_diagram(P, Y)

@@ -34,6 +34,7 @@ DRAW = {
 WITHOUT_ZOOM = {"calibration_map", "decision_curve"}  # their axes are not those of data
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", DRAW)
 def test_every_axis_of_probabilities_takes_log_odds(name):
     """The scale is that of log odds, inside of (0, 1), and everything is drawn there.
@@ -57,6 +58,7 @@ def test_log_odds_reach_predictions_of_0_and_1():
     assert low < 0.5 / data.n < 1 - 0.5 / data.n < high
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", [name for name in DRAW if name not in WITHOUT_ZOOM])
 def test_zoom_cuts_the_axis_to_the_data(name):
     """These predictions fill a quarter of the axis."""

@@ -28,6 +28,7 @@ def tables_of(document):
     return [one for one in document.tables if one.style.name == "Table Grid"]
 
 
+@pytest.mark.full
 def test_word_has_the_sections_tables_and_pictures_of_the_page(page, word):
     """Nothing of the page is missing, and cells hold its texts."""
     document = Document(io.BytesIO(word))

@@ -65,6 +65,7 @@ def test_coverage_and_scores_are_those_of_the_rows(page, forecasts):
     assert json.loads(page.to_json())["profile"] == "distribution"
 
 
+@pytest.mark.full
 def test_range_of_a_score_by_clusters_is_that_of_redrawn_outcomes(make, forecasts):
     """The null of clusters has a z in place of the score."""
     alone = make(forecasts, test="crps")
@@ -73,6 +74,7 @@ def test_range_of_a_score_by_clusters_is_that_of_redrawn_outcomes(make, forecast
     assert all(0.0 < one.low < one.expected < one.high for one in found)
 
 
+@pytest.mark.full
 def test_levels_of_few_members_are_one_event(make):
     """Of ten members the intervals of 80, 90 and 95 % are the same: they stand in one row."""
     x = np.random.default_rng(2).normal(size=(60, 11))
@@ -99,6 +101,7 @@ def test_what_is_of_classes_is_refused(make, forecasts):
         make(forecasts, profile="clinical")
 
 
+@pytest.mark.full
 def test_maps_are_tested_on_rows_that_were_held_out(make, forecasts):
     """By the CRPS, as the verdict does; maps of classes are none of forecasts."""
     page = make(forecasts, recalibrate=["beta-pit", ct.calibrators.VarianceScaling()])

@@ -87,6 +87,7 @@ def test_degenerate_data_give_a_page(make, probs, labels):
     assert "nan" not in made.to_markdown().replace("Finance", "").lower().split()
 
 
+@pytest.mark.full
 def test_numbers_of_a_rare_event_do_not_vanish(make):
     """Ten events of 100,000 where two were predicted; a title of blanks is none."""
     labels, wards = (np.arange(100_000) % 10_000 == 0).astype(int), np.arange(100_000) % 2
@@ -298,6 +299,7 @@ def test_nothing_is_wrong_where_nothing_is_rejected(make):
     assert "where" not in [section.key for section in page.sections]
 
 
+@pytest.mark.full
 def test_other_tests_that_reject_are_named(make):
     """The answer is that of the first test; a reader of the table finds no contradiction."""
     rng = np.random.default_rng(4)
@@ -351,6 +353,7 @@ def test_groups_show_their_direction(make):
     assert "groups" in page.content.answer.verdict.headline
 
 
+@pytest.mark.full
 def test_report_tests_by_clusters(make, risks):
     """The answer is that of `ct.verdict`, and the page says what takes rows as independent."""
     cluster = np.arange(400) // 20
@@ -376,6 +379,7 @@ def _sign_off(page):
     return dict(page.sections[-1].blocks[0].sheet.facts)
 
 
+@pytest.mark.full
 def test_report_takes_weights_beside_arrays_and_columns(make, risks):
     """They give the answer of a Predictions that has them."""
     (probs, labels), weight = risks, np.linspace(1.0, 3.0, 400)
@@ -405,6 +409,7 @@ def test_page_ends_with_what_was_run_on_what(make, three_classes, tmp_path, monk
         make(None, str(path), **asked)
 
 
+@pytest.mark.full
 def test_card_has_at_most_five_lines(make, risks):
     """A tolerance takes the place of the power, which goes below."""
     page = make(*risks, by=np.arange(400) % 4, tolerance=0.3, test="brier")
@@ -423,6 +428,7 @@ def test_texts_of_a_report_are_texts(name):
         ct.report([0.2, 0.8], [0, 1], **{name: np.empty(0)})
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("m", [2, 3])
 def test_report_of_equal_predictions_in_small_groups(m):
     """Their AUC has no spread, and a group of one row none of its score."""

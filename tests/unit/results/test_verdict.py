@@ -318,6 +318,7 @@ def test_worst_place_is_worst_of_all_parts():
     assert "groups" in dict(told.sentences)
 
 
+@pytest.mark.full
 def test_verdict_shows_its_diagram_beside_its_sentences():
     """A notebook gets one SVG, whatever a class is called; JSON keeps no rows to draw."""
     probs = np.linspace(0.05, 0.95, 200)

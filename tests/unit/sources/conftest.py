@@ -1,6 +1,7 @@
-"""Engines that take seconds to start: once for a module, and no longer.
+"""Engines that take seconds to start: once for a module, or for a worker.
 
-A cluster that waits for the end of the session takes processor time all along.
+A cluster of Dask that waits for the end of the session takes processor time all along; Spark takes
+none.
 """
 
 import os
@@ -8,6 +9,15 @@ import shutil
 import sys
 
 import pytest
+
+# Queries that run once are not worth what compiling them takes.
+SPARK = {
+    "ui.enabled": "false",
+    "sql.shuffle.partitions": "2",
+    "sql.codegen.wholeStage": "false",
+    "sql.codegen.factoryMode": "NO_CODEGEN",
+    "driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +30,19 @@ def dask_cluster():
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark():
     """A session of PySpark in local mode, where there is a Java runtime."""
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:
         pytest.skip("PySpark needs a Java runtime")
     # One worker, which imports caltest once, takes one partition after the other.
-    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = sql.SparkSession.builder.master("local[1]")
+    for name, value in SPARK.items():
+        builder.config(f"spark.{name}", value)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+        session = builder.getOrCreate()
         yield session
         session.stop()
 

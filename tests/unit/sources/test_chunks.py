@@ -1,5 +1,6 @@
 """Rows by chunks: the same answer for any chunks, order and engine; the sums are those of rows."""
 
+import functools
 import io
 import os
 import signal
@@ -130,6 +131,13 @@ def test_calibrated_rows_have_no_components_that_stand_out():
 # ---- what does not matter -----------------------------------------------------------------------
 
 
+@functools.cache
+def answered(digits, test):
+    """Return rows of so many digits, and what is said of them at once."""
+    data = frame(600, digits=digits)
+    return data, answer(data, test=test)
+
+
 @settings.get_profile("few")
 @given(
     cuts=st.lists(st.integers(0, 600), max_size=6),
@@ -140,8 +148,7 @@ def test_calibrated_rows_have_no_components_that_stand_out():
 )
 def test_neither_chunks_nor_order_matter(cuts, size, seed, digits, test):
     """To the last digit, rows with equals among them."""
-    data = frame(600, digits=digits)
-    expected = answer(data, test=test)
+    data, expected = answered(digits, test)
     shuffled = data.sample(fraction=1.0, shuffle=True, seed=seed)
     edges = [0, *sorted(cuts), 600]
     parts = (shuffled[a:b] for a, b in pairwise(edges))
@@ -216,8 +223,7 @@ def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
     data, heard = frame(digits=2), Heard()
     assert answer(in_dask(data, kills=True)) == answer(data)
     whole = in_dask(data, kills=False)
-    assert answer(whole, test="combined") == answer(data, test="combined")
-    assert answer(whole, progress=heard) == answer(data)
+    assert answer(whole, test="combined", progress=heard) == answer(data, test="combined")
     check_progress(heard.calls, data.height, 6)
 
 

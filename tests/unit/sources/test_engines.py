@@ -36,6 +36,11 @@ def answers(data):
     return [(row.group, row.test, row.statistic, row.pvalue) for row in rows]
 
 
+@pytest.fixture(scope="module")
+def expected():
+    return answers(frame())
+
+
 def test_stars_and_patterns_are_names_of_columns():
     """Those by which engines mean several columns; DuckDB has no other way to name a star."""
     duckdb = pytest.importorskip("duckdb")
@@ -50,24 +55,25 @@ def test_stars_and_patterns_are_names_of_columns():
             calibration_test(None, given, label="y", probs="*", **options)
 
 
-def test_duckdb():
+def test_duckdb(expected):
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
-        assert answers(connection.from_arrow(frame().to_arrow())) == answers(frame())
+        assert answers(connection.from_arrow(frame().to_arrow())) == expected
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_ibis(tmp_path):
+def test_ibis(tmp_path, expected):
     ibis = pytest.importorskip("ibis")
     pytest.importorskip("duckdb")
     frame().write_parquet(tmp_path / "part.parquet")
     connection = ibis.duckdb.connect()
-    assert answers(connection.read_parquet(str(tmp_path / "part.parquet"))) == answers(frame())
+    assert answers(connection.read_parquet(str(tmp_path / "part.parquet"))) == expected
     connection.disconnect()
-    assert answers(ibis.memtable(frame().to_pandas())) == answers(frame())
+    assert answers(ibis.memtable(frame().to_pandas())) == expected
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_dask_counts_the_predicted_classes():
     """Narwhals cannot take the largest of several of its columns beside others."""
@@ -94,15 +100,15 @@ def test_dask_is_read_into_memory_without_a_word():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
+def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask, expected):
     """A worker that is killed by its id, in the middle, changes nothing."""
-    assert answers(in_dask(frame(), kills=True)) == answers(frame())
+    assert answers(in_dask(frame(), kills=True)) == expected
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
-def test_spark(spark):
-    assert answers(spark.createDataFrame(frame().to_pandas())) == answers(frame())
+def test_spark(spark, expected):
+    assert answers(spark.createDataFrame(frame().to_pandas())) == expected
 
 
 def test_engine_that_is_not_installed_names_the_extra(monkeypatch):

@@ -105,6 +105,7 @@ def test_columns_as_they_are_have_the_cells_and_faults_of_the_query(kind):
     assert_cells_of_the_query(frame, counting, wrong)
 
 
+@pytest.mark.full
 def test_weighted_rows_are_tallied_as_the_query_groups_them():
     """Weights of all sizes, some of them missing, and more rows of a class than a line holds."""
     p, y = rows(2000)
@@ -120,12 +121,13 @@ def test_weighted_rows_are_tallied_as_the_query_groups_them():
     assert_cells_of_the_query(frame, counting)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("groups", [3, 700])
 @pytest.mark.parametrize("held", [1 << 24, 999])
 def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
     """Few and very many groups of any type, some of them missing, and rows that are wrong."""
     monkeypatch.setattr(tally, "AT_ONCE", held)
-    p, y = rows(4000)
+    p, y = rows(2000)
     number = np.random.default_rng(4).integers(groups, size=p.size)
     p[:3], y = (np.nan, 1.5, -0.0), y.astype(float)
     y[5:7] = np.nan, 3.0
@@ -155,7 +157,7 @@ def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
                 for name in ("place", "least", "most"):
                     assert np.array_equal(getattr(ours.cells, name), getattr(theirs.cells, name))
             assert counting.wrong(tallied) == counting.wrong(grouped)
-            halves = counted([frame[:1700], frame[1700:]], counting)
+            halves = counted([frame[:850], frame[850:]], counting)
             assert np.array_equal(counting.many(halves, 0).events, counting.many(grouped, 0).events)
 
 
@@ -193,6 +195,7 @@ def test_single_column_of_no_event_is_read_as_where_rows_are(label, name):
     assert rows.statistic == pytest.approx(0.3)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("weight", "part"), [(None, 200), (None, 1 << 19), ("w", 1 << 19)])
 def test_margins_are_the_cells_of_rows_without_the_other_columns(monkeypatch, weight, part):
     """Of no column, of some and of all, with groups that are missing nowhere; in parts of cells."""
@@ -225,6 +228,7 @@ def test_margins_are_the_cells_of_rows_without_the_other_columns(monkeypatch, we
         assert np.array_equal(np.concatenate([one.cells.most for one in parts]), theirs.cells.most)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("test", ["ks", "brier", "hosmer-lemeshow"])
 def test_groups_in_parts_have_the_pvalues_of_all_at_once(monkeypatch, test):
     """Beyond 500 groups, which are tested in one pass."""
@@ -248,6 +252,7 @@ def test_groups_in_parts_have_the_pvalues_of_all_at_once(monkeypatch, test):
     assert np.array_equal(in_parts.pvalues, at_once.pvalues)
 
 
+@pytest.mark.full
 def test_default_alone_unites_many_cells_and_says_how_far_it_is_from_theirs():
     """With another test, which sees the same redrawn numbers, it takes the cells themselves."""
     rng = np.random.default_rng(9)

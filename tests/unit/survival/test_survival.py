@@ -262,6 +262,7 @@ def test_slope_is_that_of_estimating_equations():
     assert slope == pytest.approx([expected.params[1], *expected.conf_int()[1]], rel=1e-4)
 
 
+@pytest.mark.full
 def test_smooth_calibration_finds_the_true_curve():
     """Of risks that are a power of the true survival, by both kinds of fit."""
     for competing, far in ((False, 0.05), (True, 0.08)):

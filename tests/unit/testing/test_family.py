@@ -19,6 +19,7 @@ def asked(data, level=0.05, **arguments):
     return record_of(checked, "test_model.py:1")
 
 
+@pytest.mark.full
 def test_copies_of_a_test_cost_nothing():
     """Blocks of one are Holm's."""
     pvalues = [0.04, 0.001, 0.3, 0.02, 0.02]

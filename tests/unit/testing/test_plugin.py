@@ -396,6 +396,7 @@ def test_what_the_correction_kept_is_not_refused(session):
     session(CORRECTED, "--calibration-seed=1").assert_outcomes(passed=4)
 
 
+@pytest.mark.full
 def test_rerun_of_a_test_with_an_error(session, pytester):
     """An error of something else may be run again; its records are those of the last run."""
     pytest.importorskip("pytest_rerunfailures")
@@ -554,7 +555,13 @@ def test_parts(calibration, subtests):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["one process", "xdist"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), id="one process"),
+        pytest.param(("-n", "1"), id="xdist", marks=pytest.mark.full),
+    ],
+)
 def test_subtests_have_outcomes_of_their_own(session, options):
     """One that passes stays so after one that is rejected, and one that fails fails by itself."""
     pytest.importorskip("_pytest.subtests")

@@ -30,7 +30,7 @@ def test_zeros_and_ties_may_be_left_out(p):
         lambda p: ((p > 0) & (p < 1e-15)).any(),
         lambda p: len(np.unique(p, axis=0)) < len(p),
         lambda p: (p == 0).sum() > p.size / 2,
-        lambda p: (p.sum(axis=1) != 1).any(),
+        pytest.param(lambda p: (p.sum(axis=1) != 1).any(), marks=pytest.mark.full),
         lambda p: (np.sort(p)[:, -1] == np.sort(p)[:, -2]).any(),
     ],
     ids=["one-hot", "tiny", "tied-rows", "sparse", "rounded", "tied-classes"],

@@ -133,6 +133,7 @@ def test_order_and_repetition_of_rows_change_no_bit(seed):
     assert (weighted.predict_proba(probs) == repeated.predict_proba(probs)).all()
 
 
+@pytest.mark.full
 @wavy
 def test_threads_change_no_bit(monkeypatch):
     """Of the fit and of predictions, in several blocks."""
@@ -271,6 +272,7 @@ def test_too_few_iterations_and_failed_searches_are_told():
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unit", [1, 100])
 def test_logits_of_a_large_range_are_calibrated(unit):
     """A variance to start from that is small beside their range would end where all is certain."""
@@ -283,6 +285,7 @@ def test_logits_of_a_large_range_are_calibrated(unit):
     assert losses[0] < losses[1] + 0.02
 
 
+@pytest.mark.full
 @wavy
 def test_fit_that_ends_far_from_the_maximum_is_told():
     """Where all is certain and wrong the bound is so steep that L-BFGS sees no relative change."""

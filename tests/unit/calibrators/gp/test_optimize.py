@@ -69,6 +69,7 @@ def test_fit_is_stationary(scores, fitted):
     assert abs(found.by_kernel[1]) < 0.1
 
 
+@pytest.mark.full
 def test_trials_start_from_the_best_so_far(scores, start):
     """One that is far down does not matter to the next, bit for bit."""
     one, other = Ridge(scores, start), Ridge(scores, start)

@@ -32,6 +32,7 @@ def test_value_is_that_of_sums_over_distinct_scores():
     assert weighted == pytest.approx(brute_force(p, w * (y - p), w), rel=1e-12)
 
 
+@pytest.mark.full
 def test_cells_and_groups_have_the_value_of_their_rows():
     """To the rounding of probabilities in cells, one group or very many."""
     p, y, _ = simulated(6000)

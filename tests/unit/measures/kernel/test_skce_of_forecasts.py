@@ -175,6 +175,7 @@ def test_one_row_has_no_pair(rng):
 
 @pytest.mark.parametrize("compare", ["pit", "outcomes"])
 @pytest.mark.parametrize("make", [gaussian, gamma, ensemble, quantiles])
+@pytest.mark.cases(2, full=4)
 @pytest.mark.full
 def test_size(make, compare):
     """An outcome that changes places with a member takes its forecast along."""

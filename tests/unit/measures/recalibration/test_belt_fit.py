@@ -77,6 +77,7 @@ def log_likelihood(beta, z, y):
     return np.sum(y * eta - np.logaddexp(0, eta))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 def test_maximum_is_that_of_a_general_optimiser(degree):
     """SciPy's BFGS on the log likelihood in powers of the log odds."""
