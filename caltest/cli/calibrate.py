@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from caltest import __version__, checks
+from caltest import __version__, checks, outputs
 from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, an, invalid, rows_named
-from caltest.outputs import check_target
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.options import FILE_FORMATS
 from caltest.predictions.tables import ColumnTable
@@ -161,7 +160,7 @@ def apply(
     """
     path = to_file(output)
     if path is not None:
-        check_target(path, "--output", inputs=(file, map_))
+        outputs.check_target(path, "--output", inputs=(file, map_))
     with progress_bar("calibrating", quiet=quiet):
         fitted = read_map(map_)
         opened, how = inputs.opened(file), form_of.how

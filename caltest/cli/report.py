@@ -8,27 +8,22 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
 
 import caltest
 from caltest.checks import check_choice, check_seed, check_unused
-from caltest.cli import options
+from caltest.cli import options, settings
 from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, RowsFile
 from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, split_keys
 from caltest.cli.output import Output, VerdictOutput, progress_bar
-from caltest.cli.settings import ChosenTests
 from caltest.errors import InvalidInput, invalid
 from caltest.numerics.loops import threads
 from caltest.outputs import check_target, write_whole
 from caltest.predictions.dependence import Dependence
-
-if TYPE_CHECKING:
-    from caltest.reporting import Report
-    from caltest.results import CalibratorComparison, ModelComparison
 
 NUMBER = re.compile(r"-?[0-9]+")
 
@@ -37,7 +32,7 @@ def _test(
     file: RowsFile,
     *,
     lens: options.Keys = None,
-    tests: ChosenTests,
+    tests: settings.ChosenTests,
     tolerance: float | None = None,
     equivalence: bool = False,
     by: str | None = None,
@@ -232,7 +227,7 @@ def report(
         words = list(context.obj or ())  # the command line as it was given, with its seed
         if not any(word.partition("=")[0] == "--seed" for word in words):
             words += ["--seed", str(seed)]
-        made: Report = caltest.report(
+        made = caltest.report(
             **given,
             test=tests,
             lens=_keys(lens),
@@ -308,7 +303,7 @@ def compare(
     inner_cv: int | None = None,
     reference: str | None = None,
     lens: Keys = None,
-    tests: ChosenTests,
+    tests: settings.ChosenTests,
     level: float | None = None,
     draws: DrawOptions,
     correction: str = "holm",
@@ -326,7 +321,6 @@ def compare(
             "correction": correction,
         }
         common |= {"level": level, "progress": progress, **vars(draws), **tests.asked()}
-        result: CalibratorComparison | ModelComparison
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}
             check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
@@ -339,7 +333,7 @@ def compare(
                 got = ", ".join(prefixes)
                 raise invalid("--models must name each model once", got, "leave one out")
             name = None if reference is None else reference.rstrip("_") or reference
-            result = caltest.compare_models(seen, reference=name, **common)
+            result: Any = caltest.compare_models(seen, reference=name, **common)
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}

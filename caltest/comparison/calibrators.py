@@ -16,8 +16,7 @@ from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import RowOptions, parted
-from caltest.results import CalibratorComparison
-from caltest.results.comparison import SELECTED
+from caltest.results import CalibratorComparison, comparison
 
 FEWEST_ROWS = 10  # rows of which parts are held out
 FOLDS = 5  # by default, and inside where those outside are a splitter's
@@ -197,7 +196,7 @@ def compare_calibrators(
         keep = [k for k, winner in enumerate(winners) if winner == name]
         found[name] = outcomes.evaluate(calibrator, setup, keep)
         tell(done, 2 * len(compared))
-    everything = {**found, SELECTED: outcomes.of_selected(found, winners, setup)}
+    everything = {**found, comparison.SELECTED: outcomes.of_selected(found, winners, setup)}
     rows = tuple(outcomes.rows_of(compared, everything, setup, winners))
     selected = outcomes.selection({name: [found[name].judged(setup)] for name in compared})[0]
     best, notes_of_best = fit_to_all(compared[selected], predictions, calibration_set)

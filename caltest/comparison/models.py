@@ -13,14 +13,11 @@ import numpy as np
 
 from caltest import checks
 from caltest import measures as all_measures
-from caltest.comparison import outcomes, scores
-from caltest.comparison.maps import check_functions
+from caltest.comparison import maps, outcomes, ranking, scores
 from caltest.comparison.pairs import compared_pairs
-from caltest.comparison.ranking import check_control, check_names
 from caltest.errors import DegenerateDataWarning, an, invalid
 from caltest.htests.combine import adjusted_pvalues
-from caltest.predictions import ModelData, Rows, tables
-from caltest.predictions.model_data import FORECASTS
+from caltest.predictions import ModelData, Rows, model_data, tables
 from caltest.predictions.models import is_forecaster, is_model
 from caltest.predictions.options import RowOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
@@ -156,10 +153,10 @@ def compare_models(
     if all(isinstance(one, Rows) for one in named.values()):
         checks.check_unused("where all models are Predictions or Forecasts", data=data, **columns)
     if reference is not None:
-        check_control(reference, list(named), "reference")
+        ranking.check_control(reference, list(named), "reference")
     seen = _same_rows({name: _rows(one, given) for name, one in named.items()})
     chosen = scores.check_score(score, next(iter(seen.values())))
-    functions = check_functions(measures, scores.COLUMNS)
+    functions = maps.check_functions(measures, scores.COLUMNS)
     first, names = next(iter(seen.values())), list(seen)
     weight = first.weights
     confidence = CONFIDENCE if tests_of.level is None else 1 - tests_of.level
@@ -211,7 +208,7 @@ def _rows(model: Any, given: ModelData) -> Rows:
         names = model if isinstance(model, list | tuple) else [model]
         if all(isinstance(one, str) for one in names):
             return replace(given, probs=model, features=None).rows()
-        if isinstance(model, Mapping) and set(model) <= {*FORECASTS}:
+        if isinstance(model, Mapping) and set(model) <= {*model_data.FORECASTS}:
             return replace(given, **model, features=None).rows()
         return replace(given, model=model, features=given.features if asks else None).rows()
     if not asks and isinstance(data, tuple) and len(data) == 2:
@@ -290,5 +287,5 @@ def check_models(models: object) -> dict[str, object]:
         rule = "models must be a dict of at least two names and models"
         got = f"{len(models)}" if isinstance(models, Mapping) else an(type(models).__name__)
         raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
-    names = check_names([str(key) for key in models], len(models), "models")
+    names = ranking.check_names([str(key) for key in models], len(models), "models")
     return dict(zip(names, models.values(), strict=True))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest import checks
+from caltest import checks, render
 from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
@@ -25,7 +25,6 @@ from caltest.comparison.scores import (
 )
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import Sheet
 from caltest.results import ComparedCalibrator, HTest
 from caltest.results.comparison import REFERENCE, sheet_of_maps
 from caltest.types import Codes, Floats
@@ -81,7 +80,7 @@ seed, correction, level, notes
         """Return the row of a map."""
         return next(row for row in self.rows if row.name == name)
 
-    def sheet(self) -> Sheet:
+    def sheet(self) -> render.Sheet:
         """Return what is printed."""
         title = "Out of fold: each row is predicted by a map that was not fitted to it"
         return sheet_of_maps(self, title)

@@ -32,8 +32,7 @@ from caltest.measures.own import measure_of
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions, Rows
 from caltest.predictions.options import RowOptions
-from caltest.results import ComparedCalibrator, HTest, TestedPart
-from caltest.results.comparison import REFERENCE, SELECTED
+from caltest.results import ComparedCalibrator, HTest, TestedPart, comparison
 from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
@@ -308,9 +307,9 @@ def rows_of(
     maps: Maps, outcomes: Outcomes, setup: Setup, chosen: tuple[str, ...] = ()
 ) -> Iterator[ComparedCalibrator]:
     """Yield rows of outcomes with adjusted p-values; `chosen` is what the selection chose."""
-    reference = outcomes[REFERENCE].scores[setup.score.title]
+    reference = outcomes[comparison.REFERENCE].scores[setup.score.title]
     texts = {name: " ".join(repr(each).split()) for name, each in maps.items()}
-    texts[SELECTED] = f"the least {setup.score.title} inside of the training rows"
+    texts[comparison.SELECTED] = f"the least {setup.score.title} inside of the training rows"
     tested, weight, units = _combined(outcomes, setup), setup.weight, setup.units
     for name, outcome in outcomes.items():
         difference, stderr, own = None, None, outcome.scores
@@ -328,7 +327,7 @@ def rows_of(
             reason=outcome.reason,
             calibrator=texts[name],
             tests=tested[name],
-            chosen=chosen if name == SELECTED else (),
+            chosen=chosen if name == comparison.SELECTED else (),
         )
 
 

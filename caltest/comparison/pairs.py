@@ -10,8 +10,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest.comparison import scores
-from caltest.comparison.outcomes import CalibrationTests
+from caltest.comparison import outcomes, scores
 from caltest.htests.combine import adjusted_pvalues
 from caltest.intervals.mean import ScoredRows
 from caltest.measures.outcome import Ends
@@ -39,7 +38,7 @@ def compared_pairs(
     losses: Losses,
     pairs: Pairs,
     confidence: float,
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     seed: int,
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""

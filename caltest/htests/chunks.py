@@ -19,8 +19,7 @@ from caltest.measures.gap import event_rows, gap_of_sums
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import chunk_tests, exact_tests
 from caltest.predictions import tables
-from caltest.sources import Counting
-from caltest.sources.chunks import SHARE, Chunk, Survey
+from caltest.sources import Counting, chunks
 from caltest.sources.columns import Columns, column
 from caltest.sources.readings import Readings, batches_of
 from caltest.sources.sources import Reader, SourcePart
@@ -55,7 +54,7 @@ class RowsByChunks(Answering):
                 reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"
                 raise NotApplicable(reason, "use engine='cells' or 'rows'")
         probs = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
-        few = Survey.of(3, (0, 0), [Chunk(probs, np.array([0, 1]), {})])
+        few = chunks.Survey.of(3, (0, 0), [chunks.Chunk(probs, np.array([0, 1]), {})])
         for _, measure in asked.measures:
             measure.bind_chunks(few, "abc")
 
@@ -84,7 +83,7 @@ class RowsByChunks(Answering):
             bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
             draws = Draws(asked.most_resamples, asked.seed)
             found = chunk_tests(bound, draws, partial(readings.redraw, survey))
-        confidence, squares, right, both = (survey.confidence / SHARE).tolist()
+        confidence, squares, right, both = (survey.confidence / chunks.SHARE).tolist()
         n, variance = survey.n, confidence - squares
         shares = confidence / n, right / n
         residuals = squares - 2.0 * both + right - n * (shares[0] - shares[1]) ** 2
@@ -188,8 +187,7 @@ class ForecastsByChunks(RowsByChunks):
 
     def _forecasts(self, start: int, frame: Any) -> Forecasts:
         with rows_named(lambda row: self.reader.source.place(start + row)):
-            columns = self.given.forecasts
-            rows = Forecasts.from_frame(frame, label=self.given.label, **columns)
+            rows = Forecasts.from_frame(frame, label=self.given.label, **self.given.forecasts)
         return rows.numbered_from(start)
 
 

@@ -98,8 +98,7 @@ def adjusted_pvalues(pvalues: Sequence[float], correction: str | None) -> tuple[
     if method == "holm":
         p = np.array(pvalues, dtype=float)
         order, out = np.argsort(p), np.empty_like(p)
-        scaled = p[order] * np.arange(p.size, 0, -1)
-        out[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+        out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), 1.0)
         return out, method
     from statsmodels.stats.multitest import multipletests
 

@@ -208,8 +208,7 @@ class Event:
         """
         own = self.group == g
         weight, size = self.weight[own], self.size[own]
-        gamma = self.curve(self.basis, own)[:-1]
-        others = expit(self.x[own] + self.basis[own] @ gamma)
+        others = expit(self.x[own] + self.basis[own] @ self.curve(self.basis, own)[:-1])
         mass = float(weight @ size)
         observed = float(weight @ self.hits[own]) / mass
         variance = max(variance, 0.0) * self.points[g] ** 2  # rounding may leave less than 0

@@ -12,13 +12,11 @@ from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named, shown
 from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.run import REGISTRY
-from caltest.measures import Measure
+from caltest.measures import Measure, gap
 from caltest.measures.base import keys_offering
-from caltest.measures.gap import gap_of_counts
 from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
-from caltest.results import HTest, HTestTable
-from caltest.results.htest import GradeCounts
+from caltest.results import HTest, HTestTable, htest
 from caltest.types import AnyArray, Codes, Floats
 
 TESTS = keys_offering("outcome_of_counts")
@@ -241,8 +239,8 @@ def _rows(
                 claim=f"each obligor of the grade defaults with probability {pd:.4g}",
                 level=level,
                 group=grade,
-                counts=GradeCounts(measure, d, n),
-                size=measure.sized(gap_of_counts(pd, d, n, "default")),
+                counts=htest.GradeCounts(measure, d, n),
+                size=measure.sized(gap.gap_of_counts(pd, d, n, "default")),
                 **TESTED,
             )
 

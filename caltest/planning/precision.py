@@ -14,8 +14,7 @@ import scipy
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses.forecasts import USUAL_LEVEL, Interval
-from caltest.planning import truths
-from caltest.planning.simulation import EFFECT
+from caltest.planning import simulation, truths
 from caltest.planning.truths import ForecastDistribution, forecasts_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import PlannedData, Truth, WeightedOptions, check_names, parted
@@ -270,7 +269,7 @@ def _risks(distribution: Any, true: truths.LabelDistribution, seed: int) -> Risk
     truths.check_two_classes(distribution.m, "the width of an interval", remedy)
     p = distribution.pool
     if p is None:
-        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
+        child = np.random.SeedSequence(seed, spawn_key=(simulation.EFFECT,))
         p = distribution.draw(np.random.default_rng(child), DRAWS)
     weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
     return Risks(p[:, 1], true.of(p)[:, 1], weights)

@@ -16,9 +16,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.container import Forecasts, moved
 from caltest.forecasts.laws.base import read
 from caltest.numerics.softmax import softmax
-from caltest.predictions import ModelData, Predictions, Rows, models, tables
-from caltest.predictions.container import draw_codes
-from caltest.predictions.model_data import as_classes
+from caltest.predictions import ModelData, Predictions, Rows, container, model_data, models, tables
 from caltest.types import Floats
 
 STEEPEST = 1e6  # slope of log odds
@@ -276,7 +274,7 @@ class PredictionDistribution:
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Predictions:
         """Return n rows with labels of the truth."""
         p = self.draw(rng, n)
-        codes = draw_codes(truth.of(p), rng)
+        codes = container.draw_codes(truth.of(p), rng)
         return Predictions.trusted(p, codes, self.template.classes, like=self.template)
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
@@ -384,7 +382,7 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
         reason = "power of censored times needs a law of the times, which a risk is not"
         raise NotApplicable(reason, "simulate times, and test SurvivalPredictions of them")
     if isinstance(model, Rows):
-        model = as_classes(model)
+        model = model_data.as_classes(model)
         own = {"classes": given.classes, "sample_weight": given.sample_weight}
         unused = {**given.columns, "data": data, **own}
         checks.check_unused("where predictions are given", **unused)

@@ -16,8 +16,6 @@ from caltest.predictions import ModelData, Predictions
 from caltest.types import AnyArray, Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Colormap
-
     from caltest.calibrators import Calibrator, GPCalibrator
 
 POINTS = 1001  # of a map of two classes
@@ -346,14 +344,6 @@ QUANTILE = 0.98  # of the cells that are not 0: where the colours of a large mat
 FROM_WHITE = 0.45  # of the largest: from there on numbers are white
 
 
-def colours() -> Colormap:
-    """Orange for negative numbers, white for 0, blue for positive ones."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    ends = (0.0, "#7A3000"), (0.25, base.VERMILION), (0.5, "white"), (0.75, base.BLUE)
-    return LinearSegmentedColormap.from_list("around zero", [*ends, (1.0, "#003050")])
-
-
 def heat_map(
     ax: Axes,
     values: Floats,
@@ -368,17 +358,22 @@ def heat_map(
 
     Of a large `clipped` matrix the colours end at a quantile of the cells.
     """
+    from matplotlib.colors import LinearSegmentedColormap
+
     numbered = max(values.shape) <= NUMBERED
+    # Orange for negative numbers, white for 0, blue for positive ones.
+    ends = (0.0, "#7A3000"), (0.25, base.VERMILION), (0.5, "white"), (0.75, base.BLUE)
+    colours = LinearSegmentedColormap.from_list("around zero", [*ends, (1.0, "#003050")])
     # A few very large cells shall not hide all others.
     sizes = np.abs(values[values != 0])
     share = QUANTILE if clipped and not numbered else 1.0
     largest = float(np.quantile(sizes, share)) if sizes.size else 1.0
-    ends: dict[str, Any] = {"vmin": -largest, "vmax": largest, "interpolation": "nearest"}
-    image = ax.imshow(values, colours(), aspect="equal" if numbered else "auto", **ends)
+    style: dict[str, Any] = {"vmin": -largest, "vmax": largest, "interpolation": "nearest"}
+    image = ax.imshow(values, colours, aspect="equal" if numbered else "auto", **style)
     for (i, j), value in np.ndenumerate(values) if numbered else ():
         color = base.ON_DARK if abs(value) > FROM_WHITE * largest else base.ON_PALE
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": base.SMALL}
-        ax.text(j, i, text(float(value)), color=color, **style)
+        style = {"ha": "center", "va": "center", "fontsize": base.SMALL, "color": color}
+        ax.text(j, i, text(float(value)), **style)
     # Of many names only some are written; the last column may be of its own.
     step = -(-len(rows) // NAMED)
     step = step if step == 1 else 5 * -(-step // 5)

@@ -14,8 +14,7 @@ from caltest.forecasts import Forecasts
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.plots import base
-from caltest.results import HTest
-from caltest.results.htest import required
+from caltest.results import HTest, htest
 from caltest.types import Axes, Floats, Ints
 from caltest.units import rounding_scale
 
@@ -288,7 +287,7 @@ def _given(source: object) -> tuple[Forecasts, HTest | None]:
     result = source if isinstance(source, HTest) else None
     rows: Any = source
     if result is not None:
-        rows = required(result, "a picture of forecasts").predictions
+        rows = htest.required(result, "a picture of forecasts").predictions
     remedy = "pass ct.Forecasts(...), or the result of a test of them"
     return checks.check_instance(rows, Forecasts, "forecasts", remedy), result
 

@@ -15,11 +15,10 @@ from caltest.checks import check_choice, check_unused
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
-from caltest.measures import Measure
+from caltest.measures import Measure, outcome
 from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, bins_of_rows
 from caltest.measures.isotonic.confidence_band import ConfidenceBand
 from caltest.measures.isotonic.corp import CorpCurve, curve_of_units
-from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import ScoreDecomposition, parts_of_cells, parts_of_rows
 from caltest.measures.smooth.ici import E90, ICI
@@ -28,11 +27,9 @@ from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.render import digits_of
-from caltest.results import HTest
-from caltest.results.htest import required
+from caltest.results import HTest, htest
 from caltest.results.wording import rows_of_slope
-from caltest.sources import Cells, Counting
-from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
+from caltest.sources import Cells, Counting, sources
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Units, check_one_dimension
 
@@ -106,7 +103,7 @@ def seen(
     """
     if isinstance(source, HTest):
         check_unused(OF_TEST, labels=labels, **rows)
-        evidence = required(source, what)
+        evidence = htest.required(source, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
         predictions, given = as_measured(source, labels, function, **rows), Strong()
@@ -199,7 +196,7 @@ class RowsEvent(UnitsEvent):
         rows = self.predictions
         null = "cluster" if rows.has_dependence else None
 
-        def interval(measure: Measure) -> Ends:
+        def interval(measure: Measure) -> outcome.Ends:
             return choose(measure, null).compute(measure, rows, level, Draws(RESAMPLES, SEED))
 
         with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
@@ -240,7 +237,7 @@ RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def _coefficients(interval: Callable[[Any], Ends]) -> Iterator[str]:
+def _coefficients(interval: Callable[[Any], outcome.Ends]) -> Iterator[str]:
     """Write each number, and below it of which rows it is, briefly: the legend is near."""
     for measure in COEFFICIENTS:
         with suppress(NotApplicable):
@@ -278,21 +275,21 @@ def view_of_table(
     **columns
         `label`, `probs` and `classes`, as for `test_calibration`.
     """
-    check_choice(engine, ENGINES, "engine")
-    source = source_of(data)
+    check_choice(engine, sources.ENGINES, "engine")
+    source = sources.source_of(data)
     if source is None:
         rule = "label= and probs= name columns of a data frame, of files or of frames that an"
         remedy = "leave them out for arrays, predictions and results"
         raise NotApplicable(f"{rule} iterator gives", remedy)
     if engine == "auto":
-        many, source = source.has_more_rows(ROWS)
+        many, source = source.has_more_rows(sources.ROWS)
         engine = "cells" if many else "rows"
     if engine == "rows":
         named = ModelData(None, None, **columns)
         given = replace(named, data=source.table(named.needs))
         with rows_named(source.place):
             return view_of(given.predictions(), None, lens, what, view_of_table)
-    reader = Reader(source, columns | {"by": ()}, on_error=on_error)
+    reader = sources.Reader(source, columns | {"by": ()}, on_error=on_error)
     read = reader.columns()
     default = Strong() if len(read.classes) == 2 else Confidence()
     chosen = default if lens is None else resolve_lens(lens)

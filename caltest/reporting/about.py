@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import __version__, checks
+from caltest import __version__, checks, render
 from caltest.errors import invalid, shown
 from caltest.predictions.files import files_of
 from caltest.predictions.rows import Rows
-from caltest.render import share
 from caltest.reporting.content import Block, Content, Reproduction, Settings, facts
 from caltest.sources import Cells
 from caltest.types import Ints
@@ -97,7 +96,7 @@ def adequacy(n: int, m: int, counts: Ints | None, profile: Profile) -> Iterator[
         return
     observed = int(counts[1])
     rare = min(observed, n - observed)
-    yield f"{n:,} rows with {observed:,} {profile.events} ({share(observed / n)})."
+    yield f"{n:,} rows with {observed:,} {profile.events} ({render.share(observed / n)})."
     if rare < ENOUGH_EVENTS:
         yield (
             f"The rarer outcome was seen {rare:,} times: fewer than the {ENOUGH_EVENTS} that are "

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from caltest.measures import ScoreDecomposition
-from caltest.measures.gap import Gap
+from caltest.measures import ScoreDecomposition, gap
 from caltest.render import Sheet
 from caltest.results import HTest, HTestTable, Verdict
 
@@ -77,7 +76,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place(Gap):
+class Place(gap.Gap):
     """The gap of a group, a class, a range of the predictions, or the range of a class.
 
     Attributes
@@ -365,6 +364,9 @@ class Settings:
     def of_draws(self) -> dict[str, Any]:
         """How labels are redrawn, and the level."""
         return {"n_resamples": self.n_resamples, "rng": self.seed, "level": self.level}
+
+
+Sketch = tuple[str, str, str, Callable[[], Any]]  # section, title, description and how to draw
 
 
 @dataclass(frozen=True, slots=True)

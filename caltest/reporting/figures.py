@@ -8,12 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from caltest import plots
+from caltest import plots, render
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import named
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Content, Differences, Figure
+from caltest.reporting.content import Content, Differences, Figure, Sketch
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.recalibrated import HeldOut
 from caltest.reporting.source import Source
@@ -32,9 +31,6 @@ SMALL = (2.75, 3.3)  # inches of one of several
 MOST_CLASSES_DRAWN = 6
 MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
-
-
-Sketch = tuple[str, str, str, Callable[[], Any]]  # section, title, description and how to draw
 
 
 def draw_figures(
@@ -133,13 +129,13 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
     rows = () if tested is None else zip(tested.rows, tested.adjusted.tolist(), strict=True)
     shown = ((row, value) for row, value in rows if row.evidence or row.counted)
     kept = [(row, value) for row, value in shown if row.n >= LEAST_DRAWN]
-    kept.sort(key=lambda pair: worst.get(named(pair[0].group), len(worst)))
+    kept.sort(key=lambda pair: worst.get(render.named(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
         draw = partial(_small, row, pvalue=value)
         if row.evidence is not None and row.m > 2:
             draw = partial(_small, row.evidence.predictions)
         text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {_key(row)}"
-        yield "groups", f"Group {named(row.group)}", text, draw
+        yield "groups", f"Group {render.named(row.group)}", text, draw
     if segments is not None:
         count = min(len(segments), MOST_SEGMENTS)
         filled = "" if segments.level is None else "; filled points are rejected"

@@ -13,25 +13,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from caltest import checks, sources
+from caltest import checks, render, sources
 from caltest.errors import NotApplicable
-from caltest.htests import DEFAULT, test_calibration
+from caltest.htests import DEFAULT, combine, places, test_calibration
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import Asked, as_columns, lies
 from caltest.htests.cells import CountedRows, Prepared, counted_rows
-from caltest.htests.combine import adjusted_rows
-from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Confidence, Cumulative, Lens, Strong, resolve_lens
 from caltest.lenses.base import each_once
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
 from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
-from caltest.nulls.cluster import Clusters
-from caltest.nulls.exact import bind_cells
+from caltest.nulls import cluster, exact
 from caltest.numerics.loops import blocks
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
-from caltest.render import share
 from caltest.reporting import content, reading
 from caltest.reporting.about import cells_hash, data_hash, named_event
 from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Settings
@@ -137,9 +133,9 @@ class ReportedRows:
         found: Any = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
         return found if isinstance(found, HTestTable) else table_of([found], settings)
 
-    def search(self) -> RowSearch | None:
+    def search(self) -> places.RowSearch | None:
         """Return the classes and ranges that are candidates for places, if there are any."""
-        return RowSearch(self.predictions, round_cuts, pairs=0)
+        return places.RowSearch(self.predictions, round_cuts, pairs=0)
 
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
@@ -285,9 +281,9 @@ class ReportedCells:
         asked = Asked(given=self.given, measures=measures, lenses=[lens], **own, **draws)
         return counted.under(lens.members_of(self.whole.classes)).run(asked)
 
-    def search(self) -> CellSearch:
+    def search(self) -> places.CellSearch:
         """Return the ranges that are candidates for places."""
-        return CellSearch(self.cells, round_cuts)
+        return places.CellSearch(self.cells, round_cuts)
 
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
@@ -340,7 +336,7 @@ class ReportedCells:
         tables = score_tables(np.column_stack([1.0 - cells.mean, cells.mean]))
         scores = (("Brier score", "brier", 0.5, 1.0), ("log loss", "log-loss", 1.0, np.inf))
         for table, (name, key, unit, most) in zip(tables, scores, strict=True):
-            bound = bind_cells(measure_of(key)[1], cells)
+            bound = exact.bind_cells(measure_of(key)[1], cells)
             finite = np.where(np.isinf(table).any(axis=1, keepdims=True), 0.0, table)
             slope = unit * (finite[:, 1] - finite[:, 0])
             variance = float(np.square(slope) @ cells.variance) / cells.mass**2
@@ -476,7 +472,7 @@ def table_to_count(
 
 def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     """Adjust the p-values of all rows together."""
-    adjusted, name = adjusted_rows(rows, settings.correction)
+    adjusted, name = combine.adjusted_rows(rows, settings.correction)
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
@@ -605,7 +601,7 @@ def plan_of_cells(
         key, measure = measure_of(test)
         try:
             cells = sources.count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], measure.cell_bins)
-            bind_cells(measure, cells)
+            exact.bind_cells(measure, cells)
         except NotApplicable as error:
             last = error
             notes.append(f"{key} is not tested: {measure.description} needs the rows.")
@@ -671,7 +667,7 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     elif rows is not None and rows.has_dependence:
         yield (
             f"Rows of the same {rows.unit} may depend on each other; there are "
-            f"{Clusters.of(rows).words()}. Tests, intervals and smooth curves allow "
+            f"{cluster.Clusters.of(rows).words()}. Tests, intervals and smooth curves allow "
             "for it; bars and ranges of what a calibrated model gives take rows as independent."
         )
 
@@ -701,7 +697,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
     for row in kept:
         less = round(row.observed - row.expected, 1)
         gap = f"{less:+,.1f}".replace("-", reading.MINUS) if less else "0.0"
-        seen = str(row.name), reading.count(row.observed), share(row.observed / total)
+        seen = str(row.name), reading.count(row.observed), render.share(row.observed / total)
         predicted = reading.DASH if row.predicted is None else reading.count(row.predicted)
         rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
     header = ("class", "observed", "share", "expected", "difference", "predicted")

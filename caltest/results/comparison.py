@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
 from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, rows_of_fits, stars, verdict
+from caltest.results import htest, wording
 from caltest.results.base import NEVER, Settled, Summary, Table
-from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
-from caltest.results.wording import short
 from caltest.types import Axes
 
 if TYPE_CHECKING:
@@ -387,7 +386,7 @@ class ModelComparison(Comparison):
     level: float | None = None
     notes: tuple[str, ...] = ()
 
-    def tests_of(self, name: str) -> list[tuple[HTest, float]]:
+    def tests_of(self, name: str) -> list[tuple[htest.HTest, float]]:
         """Return the tests of a model, each with its adjusted p-value.
 
         Parameters
@@ -470,7 +469,7 @@ class ModelComparison(Comparison):
                 word = "worse" if one.difference > 0 else "better"
                 found = one.adjusted <= (0.05 if self.level is None else self.level)
                 key = f"{word} than {self.reference}" if found else same
-                kinds.setdefault(key, []).append(f"{one.name} (p {short(one.adjusted)})")
+                kinds.setdefault(key, []).append(f"{one.name} (p {wording.short(one.adjusted)})")
         return "; ".join(parts + [f"{key}: {', '.join(own)}" for key, own in kinds.items()]) + "."
 
     def _pvalues(self) -> PValues:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from caltest import checks, render
-from caltest.drawing import above, draw
+from caltest import checks, drawing, render
 from caltest.errors import NotApplicable
 from caltest.numerics.loops import threads
 from caltest.results import sheets
@@ -358,7 +357,7 @@ class HTest(Decided, Result):
         'no evidence'
         """
         with threads(checks.check_jobs(n_jobs)):
-            return cast("Verdict", above("verdicts.verdict_of", ("whole", self)))
+            return cast("Verdict", drawing.above("verdicts.verdict_of", ("whole", self)))
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
@@ -447,7 +446,7 @@ class HTest(Decided, Result):
         >>> result.plot().get_ylabel(), result.plot("null").get_xlabel()
         ('observed frequency of 1', 'ECE under the null hypothesis')
         """
-        return draw("htests.plot_test", self, kind, {"ax": ax, **options})
+        return drawing.draw("htests.plot_test", self, kind, {"ax": ax, **options})
 
     def to_csv(self) -> str:
         """Return one line of values under one line of names, numbers at full precision."""

@@ -17,8 +17,7 @@ from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.htests.run import CalibrationOptions
 from caltest.measures.own import name_of
-from caltest.predictions import ModelData
-from caltest.predictions.options import RowOptions, parted
+from caltest.predictions import ModelData, options
 from caltest.results import GroupsTest, HTest, HTestTable, sheets, wording
 from caltest.segments import SegmentsTest
 
@@ -286,7 +285,7 @@ def check_within(
     if "test" in arguments:
         found = test_calibration(model, data, y, **asked)
     else:
-        read, asked = parted(asked, RowOptions)
+        read, asked = options.parted(asked, options.RowOptions)
         by = asked.pop("by", None)
         predictions = ModelData(model, data, y, by=by, **read).predictions()
         asked["by"] = None if by is None else True

@@ -262,9 +262,8 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
     rejected = [record for record in records if record.rejected]
     if not rejected:
         return
-    strict = str(report.longrepr).startswith(
-        STRICT
-    )  # of a test that was expected to fail, and must
+    # of a test that was expected to fail, and must
+    strict = str(report.longrepr).startswith(STRICT)
     if report.outcome == "failed" and not strict:  # for another reason, after a subtest
         return
     if strict or hasattr(report, "wasxfail"):
