@@ -96,7 +96,7 @@ class TruthOptions:
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `power` that it stands for."""
-        fitted = None if self.truth is None else calibrate.read_map(self.truth).calibrator
+        fitted = None if self.truth is None else calibrate.read_map(self.truth)[0]
         if self.intercept is None:
             return vars(self) | {"truth": fitted}
         values = numbers(self.intercept, "--intercept", "0,0.5,1")

@@ -274,8 +274,7 @@ def fit_to_all(calibrator: maps.AnyCalibrator, rows: Any, data: Any) -> tuple[An
         warnings.simplefilter("always", DegenerateDataWarning)
         if data is not None and data.from_logits:
             best.set_params(classes=rows.classes.tolist())
-            names = rows.classes[rows.labels]
-            best.fit(data.inputs.values, names, rows.sample_weight)
+            best.fit(data.inputs.values, rows.classes[rows.labels], rows.sample_weight)
         else:
             best.fit(rows)
     return best, [str(one.message) for one in caught]

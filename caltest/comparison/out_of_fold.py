@@ -15,14 +15,7 @@ from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.scores import (
-    EVERY,
-    ProperScore,
-    in_range,
-    mean_and_error,
-    mean_score,
-    ruled_out,
-)
+from caltest.comparison.scores import EVERY, ProperScore, mean_and_error, mean_score, ruled_out
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.results import ComparedCalibrator, HTest
@@ -361,7 +354,7 @@ def choose(
             break
     gain, error = gains[name]
     half = math.inf if error is None else times * error
-    low, high = in_range(-gain - half, -gain + half, score, m)
+    low, high = score.in_range(-gain - half, -gain + half, m)
     return BestMap(
         name=name,
         calibrator=maps[name],

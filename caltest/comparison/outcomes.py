@@ -12,16 +12,8 @@ import numpy as np
 
 from caltest import checks
 from caltest.calibrators.ensemble import Fold
+from caltest.comparison import maps as all_maps
 from caltest.comparison import scores
-from caltest.comparison.maps import (
-    AnyCalibrator,
-    AnySet,
-    FittedMap,
-    fit_map,
-    held_out,
-    inner_score,
-    to_score,
-)
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
@@ -35,11 +27,11 @@ from caltest.predictions.options import RowOptions
 from caltest.results import ComparedCalibrator, HTest, TestedPart, comparison
 from caltest.types import Codes, Floats, Order
 
-NOT_KEPT = FittedMap(None)
+NOT_KEPT = all_maps.FittedMap(None)
 # What a correction is where there are p-values alone, see `adjusted_pvalues`.
 OF_PVALUES: Mapping[str | None, str | None] = {"none": None, "joint": "holm"}
 ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
-Maps = Mapping[str, AnyCalibrator]
+Maps = Mapping[str, all_maps.AnyCalibrator]
 
 
 class ComparedOptions(RowOptions, MeasureOptions, total=False):
@@ -112,7 +104,7 @@ class Setup:
     """What all calibrators share: rows, folds, the score, the tests."""
 
     predictions: Any
-    data: AnySet
+    data: all_maps.AnySet
     pairs: tuple[Fold, ...]
     inner: tuple[tuple[Fold, ...], ...]
     score: scores.ProperScore
@@ -141,27 +133,27 @@ class Setup:
         """Their clusters, or numbers."""
         return scores.units_of(self.predictions.subset(self.rows), self.weight)
 
-    def scored(self, parts: Sequence[FittedMap]) -> dict[str, Floats]:
+    def scored(self, parts: Sequence[all_maps.FittedMap]) -> dict[str, Floats]:
         """Return the scores of the held-out rows of all folds, by name."""
         found = [
-            scores.row_scores(to_score(self.predictions, test, part.predicted), self.score)
+            scores.row_scores(all_maps.to_score(self.predictions, test, part.predicted), self.score)
             for (_, test), part in zip(self.pairs, parts, strict=True)
         ]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
-    def pooled(self, parts: Sequence[FittedMap]) -> Predictions:
+    def pooled(self, parts: Sequence[all_maps.FittedMap]) -> Predictions:
         """Return the held-out rows of all folds with what the maps predict for them."""
         found = np.concatenate([part.predicted for part in parts])
-        return cast("Predictions", held_out(self.predictions, self.rows, found))
+        return cast("Predictions", all_maps.held_out(self.predictions, self.rows, found))
 
-    def reported(self, parts: Sequence[FittedMap]) -> dict[str, float]:
+    def reported(self, parts: Sequence[all_maps.FittedMap]) -> dict[str, float]:
         """Return the calibration errors of all folds together; none of forecasts."""
         return scores.reported(self.pooled(parts), self.measures) if self.predictions.m else {}
 
-    def fitted(self, calibrator: AnyCalibrator) -> list[FittedMap]:
+    def fitted(self, calibrator: all_maps.AnyCalibrator) -> list[all_maps.FittedMap]:
         """Fit a calibrator to every training set."""
         fits = [(calibrator, self.data, self.predictions.classes, fold) for fold in self.pairs]
-        return list(map_threads(fit_map, fits, self.tests_of.n_jobs))
+        return list(map_threads(all_maps.fit_map, fits, self.tests_of.n_jobs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +181,7 @@ class CrossValidated:
         What a reader of the row should see.
     """
 
-    parts: tuple[FittedMap, ...]
+    parts: tuple[all_maps.FittedMap, ...]
     tests: ByFolds
     scores: Mapping[str, Floats]
     measures: Mapping[str, float]
@@ -207,13 +199,13 @@ class CrossValidated:
 Outcomes = Mapping[str, CrossValidated]  # by the names of the maps
 
 
-def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[tuple[float, int], ...]:
+def inner_scores(calibrator: all_maps.AnyCalibrator, setup: Setup) -> tuple[tuple[float, int], ...]:
     """Return the score of a calibrator inside of the training rows of each fold; see there."""
     searches = [
         (calibrator, setup.predictions.subset(train), setup.data.rows(train), inner, setup.score)
         for (train, _), inner in zip(setup.pairs, setup.inner, strict=True)
     ]
-    return tuple(map_threads(inner_score, searches, setup.tests_of.n_jobs))
+    return tuple(map_threads(all_maps.inner_score, searches, setup.tests_of.n_jobs))
 
 
 def selection(inner: Mapping[str, Sequence[tuple[float, int]]]) -> tuple[str, ...]:
@@ -226,7 +218,9 @@ def selection(inner: Mapping[str, Sequence[tuple[float, int]]]) -> tuple[str, ..
     return tuple(names[place] for place in np.where(unfit, np.inf, scored).argmin(axis=0).tolist())
 
 
-def evaluate(calibrator: AnyCalibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:
+def evaluate(
+    calibrator: all_maps.AnyCalibrator, setup: Setup, keep: Collection[int]
+) -> CrossValidated:
     """Fit a calibrator to every training set and test what it predicts.
 
     The predictions of the folds in `keep` stay in the outcome; all would take much memory.
@@ -236,7 +230,7 @@ def evaluate(calibrator: AnyCalibrator, setup: Setup, keep: Collection[int]) -> 
     return replace(outcome, parts=kept)
 
 
-def held_out_scores(calibrator: AnyCalibrator, setup: Setup) -> dict[str, Floats]:
+def held_out_scores(calibrator: all_maps.AnyCalibrator, setup: Setup) -> dict[str, Floats]:
     """Return the scores of the held-out rows by name; empty where rows leave a fit undefined."""
     parts = setup.fitted(calibrator)
     if any(part.predicted is None or part.notes for part in parts):
@@ -256,7 +250,7 @@ def of_selected(outcomes: Outcomes, chosen: Sequence[str], setup: Setup) -> Cros
     return _outcome(parts, setup, known)
 
 
-def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossValidated:
+def _outcome(parts: Sequence[all_maps.FittedMap], setup: Setup, known: ByFolds) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
     failed = [part.reason for part in parts if part.predicted is None]
     if failed:
@@ -278,7 +272,7 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
                 own = cast("Any", first.fitted).calibrate(setup.data.rows(rows[order]).inputs)
             # Of all folds together the seed is that of the caller.
             seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
-            part = held_out(predictions, rows[order], own)
+            part = all_maps.held_out(predictions, rows[order], own)
             tests[folds] = known.get(folds) or setup.tests_of(part, seed)
     except NotApplicable as error:
         tests = {}
@@ -294,7 +288,7 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
     )
 
 
-def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
+def folds_that_agree(parts: Sequence[all_maps.FittedMap]) -> list[tuple[int, ...]]:
     """Return the places of the folds, those together whose maps predict the same."""
     groups: dict[int, tuple[int, ...]] = {}  # by the first of each
     for k, part in enumerate(parts):
@@ -333,8 +327,7 @@ def rows_of(
 
 def _combined(outcomes: Outcomes, setup: Setup) -> dict[str, tuple[TestedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
-    weight = setup.predictions.weights
-    sizes = np.array([weight[test].sum() for _, test in setup.pairs])
+    sizes = np.array([setup.predictions.weights[test].sum() for _, test in setup.pairs])
     parts: dict[str, list[TestedPart]] = {}
     for name, outcome in outcomes.items():
         weights = [float(sizes[list(folds)].sum()) for folds in outcome.tests]

@@ -17,9 +17,8 @@ from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws, drawn_values
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Predictions
+from caltest.predictions import Predictions, Rows
 from caltest.predictions.redrawing import Inversion
-from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
 from caltest.types import Codes, Floats, Order
 
@@ -73,7 +72,7 @@ def compared_pairs(
             if pvalue is not None and pvalue > 1.0 - confidence and not low <= 0.0 <= high:
                 # The test does not reject 0: the interval about the same middle reaches it.
                 low, high = (0.0, low + high) if low > 0.0 else (low + high, 0.0)
-            low, high = scores.in_range(low, high, score, first.m)
+            low, high = score.in_range(low, high, first.m)
         found = {"stderr": stderr, "low": low, "high": high, "pvalue": pvalue}
         compared.append(ScoreDifference(name=name, other=other, difference=mean, **found))
     reason = "the score is infinite, so that no difference from it has an error or a p-value"
@@ -231,8 +230,7 @@ def redrawn_pvalue(
     def between(rows: Order) -> tuple[Floats, Floats, Floats]:
         return score.between(first.subset(kept[rows]), second.subset(kept[rows]))
 
-    moments = [row_moments(*between(rows)) for rows in blocks]
-    places = places_between(np.hstack(moments), weight)
+    places = places_between(np.hstack([row_moments(*between(rows)) for rows in blocks]), weight)
 
     def redrawn_sums(rows: Order) -> Floats:
         """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""

@@ -19,14 +19,7 @@ from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
-from caltest.predictions.options import (
-    ColumnOptions,
-    ForecastOptions,
-    Reading,
-    RowOptions,
-    did_you_mean,
-    parted,
-)
+from caltest.predictions import options as reading
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -96,8 +89,8 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
             takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
             also = f", or name a test that takes it, such as {takes!r}" if takes else ""
-            others = *Reading.__annotations__, *ARGUMENTS  # which this caller does not take
-            near = did_you_mean(name, [*known, *others])
+            others = *reading.Reading.__annotations__, *ARGUMENTS  # which this caller does not take
+            near = reading.did_you_mean(name, [*known, *others])
             remedy = "leave it out" if name in others else near or remedy
             named = ", ".join(tests) or "none is"
             rule = f"options must be taken by a test named by its key ({named})"
@@ -154,7 +147,7 @@ class MeasureOptions(TypedDict, total=False):
     width: Any
 
 
-class CalibrationOptions(Reading, MeasureOptions, total=False):
+class CalibrationOptions(reading.Reading, MeasureOptions, total=False):
     """What `test_calibration` takes beside its own arguments: data options, and of measures."""
 
     reference: Any
@@ -344,8 +337,8 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    kinds = ColumnOptions, RowOptions, ForecastOptions, Reading
-    columns, rows, forecasts, how, options = parted(data_and_test_options, *kinds)
+    kinds = reading.ColumnOptions, reading.RowOptions, reading.ForecastOptions, reading.Reading
+    columns, rows, forecasts, how, options = reading.parted(data_and_test_options, *kinds)
     given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
     engine = how.get("engine", "auto")
     settings: dict[str, Any] = {"progress": how.get("progress")}
