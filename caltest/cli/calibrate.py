@@ -208,25 +208,23 @@ def _columns(
     return [named[name] for name in classes]
 
 
-def _values(
-    calibrator: Any, table: ColumnTable, columns: list[str], *, renormalize: bool
-) -> Floats:
+def _values(fitted: Any, table: ColumnTable, columns: list[str], *, renormalize: bool) -> Floats:
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
-    raw, m = tables.numbers_of_columns(table, columns), len(calibrator.classes_)
+    raw, m = tables.numbers_of_columns(table, columns), len(fitted.classes_)
     width = raw.shape[1] if raw.ndim == 2 else 1
     if width != m and not (width == 1 and m == 2):
         rule = f"NEW must have a column for each of the {m} classes of the fit"
         raise invalid(rule, f"{width}", "name the columns by --probs, in the order of the classes")
-    logits = bool(calibrator.from_logits)
-    read_as: Any = {"renormalize": renormalize, "classes": calibrator.classes_}
+    logits = bool(fitted.from_logits)
+    read_as: Any = {"renormalize": renormalize, "classes": fitted.classes_}
     try:
         checked = checks.check_logits(raw) if logits else checks.check_probs(raw, **read_as)
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
         raise InvalidInput(error.rule, error.got, remedy) from error
-    values: Floats = calibrator.calibrate(Inputs(checked, from_logits=logits))
+    values: Floats = fitted.calibrate(Inputs(checked, from_logits=logits))
     return values
 
 

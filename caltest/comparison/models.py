@@ -261,12 +261,10 @@ def _tested(
     return HTestTable(tuple(rows), method, adjusted, level=tests_of.level, library=library)
 
 
-def _difference(
-    name: str, reference: str, pairs: Sequence[ScoreDifference]
-) -> ScoreDifference | None:
-    """Return the comparison of a model with the reference, turned round where it is stored so."""
-    own = next((pair for pair in pairs if {pair.name, pair.other} == {name, reference}), None)
-    return own.reversed() if own is not None and own.name == reference else own
+def _difference(name: str, other: str, pairs: Sequence[ScoreDifference]) -> ScoreDifference | None:
+    """Return the comparison of a model with the other, turned round where it is stored so."""
+    own = next((pair for pair in pairs if {pair.name, pair.other} == {name, other}), None)
+    return own.reversed() if own is not None and own.name == other else own
 
 
 def _parts(predictions: Any, score: scores.ProperScore | None) -> dict[str, float]:

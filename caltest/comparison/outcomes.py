@@ -14,6 +14,7 @@ from caltest import checks
 from caltest.calibrators.ensemble import Fold
 from caltest.comparison import maps as all_maps
 from caltest.comparison import scores
+from caltest.comparison.maps import AnyCalibrator, AnySet, FittedMap
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
@@ -27,11 +28,11 @@ from caltest.predictions.options import RowOptions
 from caltest.results import ComparedCalibrator, HTest, TestedPart, comparison
 from caltest.types import Codes, Floats, Order
 
-NOT_KEPT = all_maps.FittedMap(None)
+NOT_KEPT = FittedMap(None)
 # What a correction is where there are p-values alone, see `adjusted_pvalues`.
 OF_PVALUES: Mapping[str | None, str | None] = {"none": None, "joint": "holm"}
 ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
-Maps = Mapping[str, all_maps.AnyCalibrator]
+Maps = Mapping[str, AnyCalibrator]
 
 
 class ComparedOptions(RowOptions, MeasureOptions, total=False):
@@ -104,7 +105,7 @@ class Setup:
     """What all calibrators share: rows, folds, the score, the tests."""
 
     predictions: Any
-    data: all_maps.AnySet
+    data: AnySet
     pairs: tuple[Fold, ...]
     inner: tuple[tuple[Fold, ...], ...]
     score: scores.ProperScore
@@ -133,7 +134,7 @@ class Setup:
         """Their clusters, or numbers."""
         return scores.units_of(self.predictions.subset(self.rows), self.weight)
 
-    def scored(self, parts: Sequence[all_maps.FittedMap]) -> dict[str, Floats]:
+    def scored(self, parts: Sequence[FittedMap]) -> dict[str, Floats]:
         """Return the scores of the held-out rows of all folds, by name."""
         found = [
             scores.row_scores(all_maps.to_score(self.predictions, test, part.predicted), self.score)
@@ -141,16 +142,16 @@ class Setup:
         ]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
-    def pooled(self, parts: Sequence[all_maps.FittedMap]) -> Predictions:
+    def pooled(self, parts: Sequence[FittedMap]) -> Predictions:
         """Return the held-out rows of all folds with what the maps predict for them."""
         found = np.concatenate([part.predicted for part in parts])
         return cast("Predictions", all_maps.held_out(self.predictions, self.rows, found))
 
-    def reported(self, parts: Sequence[all_maps.FittedMap]) -> dict[str, float]:
+    def reported(self, parts: Sequence[FittedMap]) -> dict[str, float]:
         """Return the calibration errors of all folds together; none of forecasts."""
         return scores.reported(self.pooled(parts), self.measures) if self.predictions.m else {}
 
-    def fitted(self, calibrator: all_maps.AnyCalibrator) -> list[all_maps.FittedMap]:
+    def fitted(self, calibrator: AnyCalibrator) -> list[FittedMap]:
         """Fit a calibrator to every training set."""
         fits = [(calibrator, self.data, self.predictions.classes, fold) for fold in self.pairs]
         return list(map_threads(all_maps.fit_map, fits, self.tests_of.n_jobs))
@@ -181,7 +182,7 @@ class CrossValidated:
         What a reader of the row should see.
     """
 
-    parts: tuple[all_maps.FittedMap, ...]
+    parts: tuple[FittedMap, ...]
     tests: ByFolds
     scores: Mapping[str, Floats]
     measures: Mapping[str, float]
@@ -199,7 +200,7 @@ class CrossValidated:
 Outcomes = Mapping[str, CrossValidated]  # by the names of the maps
 
 
-def inner_scores(calibrator: all_maps.AnyCalibrator, setup: Setup) -> tuple[tuple[float, int], ...]:
+def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[tuple[float, int], ...]:
     """Return the score of a calibrator inside of the training rows of each fold; see there."""
     searches = [
         (calibrator, setup.predictions.subset(train), setup.data.rows(train), inner, setup.score)
@@ -218,9 +219,7 @@ def selection(inner: Mapping[str, Sequence[tuple[float, int]]]) -> tuple[str, ..
     return tuple(names[place] for place in np.where(unfit, np.inf, scored).argmin(axis=0).tolist())
 
 
-def evaluate(
-    calibrator: all_maps.AnyCalibrator, setup: Setup, keep: Collection[int]
-) -> CrossValidated:
+def evaluate(calibrator: AnyCalibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:
     """Fit a calibrator to every training set and test what it predicts.
 
     The predictions of the folds in `keep` stay in the outcome; all would take much memory.
@@ -230,7 +229,7 @@ def evaluate(
     return replace(outcome, parts=kept)
 
 
-def held_out_scores(calibrator: all_maps.AnyCalibrator, setup: Setup) -> dict[str, Floats]:
+def held_out_scores(calibrator: AnyCalibrator, setup: Setup) -> dict[str, Floats]:
     """Return the scores of the held-out rows by name; empty where rows leave a fit undefined."""
     parts = setup.fitted(calibrator)
     if any(part.predicted is None or part.notes for part in parts):
@@ -250,7 +249,7 @@ def of_selected(outcomes: Outcomes, chosen: Sequence[str], setup: Setup) -> Cros
     return _outcome(parts, setup, known)
 
 
-def _outcome(parts: Sequence[all_maps.FittedMap], setup: Setup, known: ByFolds) -> CrossValidated:
+def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
     failed = [part.reason for part in parts if part.predicted is None]
     if failed:
@@ -288,7 +287,7 @@ def _outcome(parts: Sequence[all_maps.FittedMap], setup: Setup, known: ByFolds) 
     )
 
 
-def folds_that_agree(parts: Sequence[all_maps.FittedMap]) -> list[tuple[int, ...]]:
+def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
     """Return the places of the folds, those together whose maps predict the same."""
     groups: dict[int, tuple[int, ...]] = {}  # by the first of each
     for k, part in enumerate(parts):

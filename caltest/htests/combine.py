@@ -332,9 +332,7 @@ class GroupsCall:
         draws = {**asked.draws(asked.seed), "n_resamples": most}
         tested = [self._tested(many, draws) for many in parts]
         first, notes, nearest = tested[0], list(self.notes), measure.few_rows()
-        arrays = {
-            name: np.concatenate([one.arrays[name] for one in tested]) for name in first.arrays
-        }
+        arrays = {key: np.concatenate([one.arrays[key] for one in tested]) for key in first.arrays}
         if wrong := sum(one.impossible for one in tested[: 1 if overlap else None]):
             labels = "1 label has" if wrong == 1 else f"{wrong} labels have"
             notes.append(f"{labels} probability 0: that alone contradicts the predictions")

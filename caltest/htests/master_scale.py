@@ -200,9 +200,8 @@ def _scale(
     else:
         if not tables.is_table(data):
             rule, got = "data must be a data frame", f"type {type(data).__name__}"
-            raise invalid(
-                rule, got, "pass a pandas, polars or Arrow table, or columns without data="
-            )
+            remedy = "pass a pandas, polars or Arrow table, or columns without data="
+            raise invalid(rule, got, remedy)
         table = tables.table_of_frame(data)
         found = [tables.column_or_values(table, values, key) for key, values in given.items()]
         pd, defaults, n, grades = found
@@ -260,10 +259,8 @@ def _portfolio(
             notes.append(f"{name} is left out: {error}")
         else:
             notes += outcome.notes
-            # Its notes are those of the table.
-            whole = replace(outcome, parameters={"grades": len(pd)}, notes=())
-            test = HTest.from_outcome(
-                whole,
+            test = HTest.from_outcome(  # whose notes are those of the table
+                replace(outcome, parameters={"grades": len(pd)}, notes=()),
                 test=name,
                 method=f"Asymptotic test of calibration of all grades: {measure.description}",
                 estimate_name=outcome.statistic_name,

@@ -395,6 +395,5 @@ def find_places(
         found += search.places(n_resamples=n_resamples, seed=seed, level=own_level)
     asked = [(gap, replace(where, lens=lens, group=named), pvalue) for gap, where, pvalue in found]
     return tuple(
-        replace(gap, name=where.words, pvalue=among * pvalue, where=where)
-        for gap, where, pvalue in asked
+        replace(gap, name=where.words, pvalue=among * p, where=where) for gap, where, p in asked
     )

@@ -147,11 +147,15 @@ class MeasureOptions(TypedDict, total=False):
     width: Any
 
 
-class CalibrationOptions(reading.Reading, MeasureOptions, total=False):
-    """What `test_calibration` takes beside its own arguments: data options, and of measures."""
+class EveryOption(MeasureOptions, total=False):
+    """The same, and those whose names are arguments of a comparison."""
 
     reference: Any
     score: Any
+
+
+class CalibrationOptions(reading.Reading, EveryOption, total=False):
+    """What `test_calibration` takes beside its own arguments: data options, and of measures."""
 
 
 # ---- the function --------------------------------------------------------------------------------

@@ -111,11 +111,7 @@ ROWS_ONLY = "on segments of rows that are counted in cells; use engine='rows'"
 
 
 def run_segments(
-    engine: str,
-    given: ModelData,
-    lens: Any,
-    options: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    engine: str, given: ModelData, lens: Any, options: Mapping[str, Any], shared: Mapping[str, Any]
 ) -> SegmentsTest | GroupsTest:
     """Test segments; where rows are counted in cells, as groups of margins of these.
 
@@ -129,7 +125,7 @@ def run_segments(
         None for the usual one.
     options : Mapping
         Those of `test_segments`.
-    settings : Mapping
+    shared : Mapping
         As for `test_calibration`: n_resamples, rng, n_jobs, level, on_error and progress.
 
     Raises
@@ -137,7 +133,7 @@ def run_segments(
     NotApplicable
         If cells are asked for and segments are no columns of the data.
     """
-    names, own = as_columns(given.by), dict(settings)
+    names, own = as_columns(given.by), dict(shared)
     n_resamples, seed = own.pop("n_resamples"), checks.check_seed(own.pop("rng"))
     asked = Asked(
         given=replace(given, features=None, by=list(names)),

@@ -29,6 +29,9 @@ WORD = 2**32
 POWER, SEARCH, EFFECT = 0, 1, 2  # what draws share a key of the seeds
 
 
+Progress = Callable[[int], None] | None
+
+
 class StudyTest(NamedTuple):
     """A test that every data set gets: its key, its measure and the key of its null."""
 
@@ -69,12 +72,7 @@ class Study:
 
 
 def simulate(
-    study: Study,
-    n: int,
-    sets: range,
-    *,
-    stage: int = POWER,
-    progress: Callable[[int], None] | None = None,
+    study: Study, n: int, sets: range, *, stage: int = POWER, progress: Progress = None
 ) -> list[PowerRow]:
     """Simulate the data sets with these numbers and return a row for each test.
 

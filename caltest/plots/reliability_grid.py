@@ -230,10 +230,6 @@ class _Graphs(NamedTuple):
     cumulative_event: Floats
     worst: int  # the point of the largest deviation
 
-    @property
-    def ks_error(self) -> float:
-        return float(abs(self.cumulative_event - self.cumulative_score)[self.worst])
-
 
 def calibration_graphs(
     predictions: Predictions | HTest,
@@ -313,7 +309,8 @@ def calibration_graphs(
     on = scale_for(drawn, scale, zoom=zoom)
     names = ("before recalibration: ", "after recalibration: ") if len(parts) > 1 else ("",)
     for row, curves, name in zip(grid, graphs, names, strict=True):
-        _draw_row(row, curves, on, f"{name}KS error = {100 * curves.ks_error:.2f} %")
+        gap = abs(curves.cumulative_event - curves.cumulative_score)[curves.worst]
+        _draw_row(row, curves, on, f"{name}KS error = {100 * gap:.2f} %")
     return axes_array(grid)
 
 

@@ -36,6 +36,9 @@ from caltest.units import CellUnits, RowUnits, Units, check_one_dimension
 OF_TEST = "where the first argument is the result of a test"
 
 
+AnyLens = str | Lens | None
+
+
 class View(NamedTuple):
     """An event as a lens shows it, of rows or cells, and the test behind it if there is one."""
 
@@ -68,7 +71,7 @@ class View(NamedTuple):
 def view_of(
     source: object,
     labels: object,
-    lens: str | Lens | None,
+    lens: AnyLens,
     what: str,
     function: Callable[..., object],
     **rows: Unpack[MeasuredOptions],
@@ -91,7 +94,7 @@ def view_of(
 def seen(
     source: object,
     labels: object,
-    lens: str | Lens | None,
+    lens: AnyLens,
     what: str,
     function: Callable[..., object],
     **rows: Unpack[MeasuredOptions],
@@ -247,14 +250,7 @@ def _coefficients(interval: Callable[[Any], outcome.Ends]) -> Iterator[str]:
 
 
 def view_of_table(
-    data: object,
-    lens: str | Lens | None,
-    what: str,
-    bins: int,
-    *,
-    engine: str,
-    on_error: str,
-    **columns: Any,
+    data: object, lens: AnyLens, what: str, bins: int, *, engine: str, on_error: str, **columns: Any
 ) -> View:
     """Look at the rows of frames or files, whose columns are named; see `view_of`.
 

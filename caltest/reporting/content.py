@@ -466,18 +466,16 @@ class Section:
         return self.key in APPENDIX
 
 
+Cells = Sequence[str]  # of a row
+
+
 def paragraph(text: str) -> Block:
     """Return a paragraph."""
     return Block(kind="text", text=text)
 
 
 def table(
-    title: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    explained: str = "",
-    **options: Any,
+    title: str, header: Cells, rows: Iterable[Cells], *, explained: str = "", **options: Any
 ) -> Block:
     """Return a table; `explained` is a note below it, behind its name and a colon."""
     name, _, text = explained.partition(": ")

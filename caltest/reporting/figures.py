@@ -62,13 +62,11 @@ def _sketches(
     tests, rows = content.answer.tests, source.predictions
     of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
-    curve = "Smooth curve of the observed frequency against the predicted probability, with a band"
-    curve += " that holds all of it with 95 %"
+    text = "Smooth curve of the observed frequency against the predicted probability, with a band"
+    text += " that holds all of it with 95 %"
     if np.ptp(source.event.values) == 0:
-        curve = (
-            "Observed frequency against the predicted probability, which is the same in all rows"
-        )
-    answer = f"{curve}; on top the predictions of both outcomes."
+        text = "Observed frequency against the predicted probability, which is the same in all rows"
+    answer = f"{text}; on top the predictions of both outcomes."
     return [
         ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
         *([] if rows is None else _of_rows(rows, content, profile)),
@@ -147,9 +145,7 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
         yield "segments", "Gaps of the worst segments", text, draw
 
 
-def _of_tests(
-    tests: HTestTable, seen: object, of: str, m: int, profile: Profile
-) -> Iterator[Sketch]:
+def _of_tests(tests: HTestTable, seen: Any, of: str, m: int, profile: Profile) -> Iterator[Sketch]:
     """Yield the p-values, and the diagrams of the appendix, of rows or of counted ones.
 
     Yields

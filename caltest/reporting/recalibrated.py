@@ -15,7 +15,6 @@ from caltest.results import ComparedCalibrator, wording
 from caltest.results.comparison import REFERENCE
 
 if TYPE_CHECKING:
-    from caltest.calibrators.base import CalibrationSet
     from caltest.comparison.maps import AnyCalibrator
     from caltest.comparison.out_of_fold import OutOfFold
 
@@ -23,10 +22,7 @@ HeldOut = tuple[content.Recalibrated, Any]  # the held-out rows as a calibrator 
 
 
 def compare(
-    rows: Predictions,
-    maps: Sequence[AnyCalibrator],
-    settings: content.Settings,
-    data: CalibrationSet | None,
+    rows: Predictions, maps: Sequence[AnyCalibrator], settings: content.Settings, data: Any
 ) -> tuple[content.RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn

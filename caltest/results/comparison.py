@@ -286,9 +286,8 @@ class CalibratorComparison(Comparison):
         """The map with the least score, and how much less it is."""
         best = self[self.selected]
         least, text = best.scores.get(self.score, math.nan), f"Least held-out {self.score}"
-        if not self.m and any(
-            row.scores.get(self.score, math.inf) < least for row in self.rows[:-1]
-        ):
+        others = [row.scores.get(self.score, math.inf) for row in self.rows[:-1]]
+        if not self.m and any(score < least for score in others):
             text += " of the maps that rule out no more outcomes"
         text += f": {best.name} ({number(least)})"
         if best.name == REFERENCE:
@@ -519,8 +518,7 @@ def sheet_of_maps(
     """The print of maps by cross-validation; the long one has all scores and calibration errors."""
     rows, pvalues = found.rows, PValues()
     columns = {"calibrator": tuple(row.name for row in rows)}
-    sizes = sizes_in_words(found.n, found.m)
-    facts = [("data", f"{found.data_name} ({sizes})"), *kinds]
+    facts = [("data", f"{found.data_name} ({sizes_in_words(found.n, found.m)})"), *kinds]
     closing = [("selected", selected)] if selected else []
     if long:
         columns |= _all_scores(rows)
@@ -597,8 +595,7 @@ def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> 
     optimised = (name, proper if lens else f"{proper}; a CRPS has the unit of the outcomes")
     shown = any(row.measures for row in rows)
     about = f"not proper; lens of ECE: {lens}" if lens else OWN_NUMBERS if shown else "not proper"
-    reported = f"{_joined(measures)} ({about})"
-    return (optimised, *([("reported only", reported)] if measures else ()))
+    return (optimised, *([("reported only", f"{_joined(measures)} ({about})")] if measures else ()))
 
 
 def _by_test(rows: Mapping[str, Mapping[tuple[str, str], float]]) -> PValues:

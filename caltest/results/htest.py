@@ -192,8 +192,7 @@ class HTest(Decided, Result):
         shared = ["statistic_name", "statistic", "pvalue", "estimate", "alternative", "null_text"]
         shared += ["is_bound", "parameters", "stopping", "replicates"]
         about |= {name: getattr(outcome, name) for name in shared}
-        notes = (note, *outcome.notes, *outcome.degenerate, *remarks)
-        about["notes"] = tuple(filter(None, notes))
+        about["notes"] = tuple(filter(None, (note, *outcome.notes, *outcome.degenerate, *remarks)))
         if outcome.distribution is not None or outcome.n_resamples is not None:
             about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
         return cls(null_distribution=outcome.distribution, **about)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.results.htest import HTest
     from caltest.results.table import HTestTable
+    from caltest.results.wording import Claim
     from caltest.segments import SegmentsTest
 
     Sentences = Sequence[tuple[str, str]]  # of which kind, and what they say
@@ -158,10 +159,8 @@ def verdict_of_test(test: HTest, p: float) -> Verdict:
     is_named = bool(places) and test.finding == wording.wrong_in_words(places[0])
     size = wording.direction(replace(test, finding="") if is_named else test, p)
     sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
-    is_told = bool(test.finding) or (test.size is not None and test.size.is_clear)
-    sentences += _where(
-        places, wording.NOWHERE if found and test.components and not is_told else ""
-    )
+    told = bool(test.finding) or (test.size is not None and test.size.is_clear)
+    sentences += _where(places, wording.NOWHERE if found and test.components and not told else "")
     if found:
         sentences += [("events", text) for text in _coefficients(test)]
     elif claim is wording.CALIBRATION:
@@ -226,24 +225,18 @@ def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _verdict(
-    found: Any,
-    pvalue: float,
-    claim: wording.Claim,
-    said: Sentences,
-    places: Sequence[Gap],
-    **about: Any,
+    found: Any, pvalue: float, claim: Claim, said: Sentences, places: Sequence[Gap], **about: Any
 ) -> Verdict:
     """Return the verdict of a result."""
     few = about.pop("few", False)
     rows: dict[str, Any] = {name: getattr(found, name, None) for name in ("n", "m", "data_name")}
     notes = about["shown"].notes if about.get("shown") else ()
-    weights = [("note", note) for note in notes if note.startswith(wording.WEIGHTED)]
     return Verdict(
         answer=wording.answer(pvalue, found.level, claim, few=few),
         pvalue=pvalue,
         level=found.level,
         places=tuple(places),
-        sentences=(*said, *weights),
+        sentences=(*said, *(("note", one) for one in notes if one.startswith(wording.WEIGHTED))),
         **rows | {"size": None} | about,
     )
 

@@ -175,9 +175,7 @@ class Decisions:
         self.held: dict[tuple[str, object], list[tuple[pytest.TestReport, slice]]] = {}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logreport(
-        self, report: pytest.TestReport
-    ) -> Generator[None, object, object]:
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, Any, Any]:
         """Collect the records, and hold back the reports of a test that is not decided yet."""
         calibration = report.__dict__.pop("calibration", None)
         own = slice(report.__dict__.pop("calibration_first", None), len(calibration or ()))
@@ -198,7 +196,7 @@ class Decisions:
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
         """Decide when all tests have run, also where the session was stopped before its end."""
         try:
             return (yield)

@@ -479,11 +479,7 @@ def _drawn(draw: st.DrawFn, size: Size) -> int:
 
 
 def search(
-    property_: Callable[..., None],
-    arguments: Mapping[str, SearchStrategy[Any]],
-    *,
-    examples: int,
-    rng: int,
+    property_: Callable[..., None], arguments: Mapping[str, Any], *, examples: int, rng: int
 ) -> None:
     """Search for arguments that break a property; raise with the smallest that Hypothesis finds.
 
