@@ -180,6 +180,13 @@ def compare_models(
         )
         for name, each in seen.items()
     )
+    tested = []  # with the same seed, and adjusted over all
+    for done, (name, each) in enumerate(seen.items(), start=1):
+        tested += [replace(row, data_name=name) for row in tests_of(each, seed)]
+        if progress is not None:
+            progress(done, len(seen))
+    adjusted, method = adjusted_pvalues([row.pvalue for row in tested], tests_of.correction)
+    of_tests: dict[str, Any] = {"level": tests_of.level, "library": first.library}
     return ModelComparison(
         rows=rows,
         score=chosen.title,
@@ -194,7 +201,7 @@ def compare_models(
         library=first.library,
         seed=seed,
         notes=(*notes, *(f"{name}: {text}" for name, text in first.described.items())),
-        tests=_tested(seen, tests_of, seed, progress),
+        tests=HTestTable(tuple(tested), method, adjusted, **of_tests),
         **tests_of.facts,
     )
 
@@ -242,23 +249,6 @@ def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
             rule = "models must have the same sample weights"
             raise invalid(rule, f"others in {name!r}", "give all of them the same")
     return seen
-
-
-def _tested(
-    seen: Mapping[str, Rows],
-    tests_of: outcomes.CalibrationTests,
-    seed: int,
-    progress: Callable[[int, int], None] | None,
-) -> HTestTable:
-    """Test each model with the same seed, and adjust over all tests."""
-    rows = []
-    for done, (name, predictions) in enumerate(seen.items(), start=1):
-        rows += [replace(row, data_name=name) for row in tests_of(predictions, seed)]
-        if progress is not None:
-            progress(done, len(seen))
-    adjusted, method = adjusted_pvalues([row.pvalue for row in rows], tests_of.correction)
-    library = next(iter(seen.values())).library
-    return HTestTable(tuple(rows), method, adjusted, level=tests_of.level, library=library)
 
 
 def _difference(name: str, other: str, pairs: Sequence[ScoreDifference]) -> ScoreDifference | None:

@@ -69,12 +69,7 @@ class View(NamedTuple):
 
 
 def view_of(
-    source: object,
-    labels: object,
-    lens: AnyLens,
-    what: str,
-    function: Callable[..., object],
-    **rows: Unpack[MeasuredOptions],
+    source: Any, labels: Any, lens: AnyLens, what: str, asker: Any, **rows: Unpack[MeasuredOptions]
 ) -> View:
     """Look at a result, at predictions or at cells through a lens; see `seen`.
 
@@ -87,29 +82,24 @@ def view_of(
             remedy = "run test_calibration under that lens, or with engine='rows'"
             raise NotApplicable(f"{rule}{str(lens)!r} needs the rows", remedy)
         return View(CellsEvent(source.counted.cells), source.lens, source)
-    predictions, shown = seen(source, labels, lens, what, function, **rows)
+    predictions, shown = seen(source, labels, lens, what, asker, **rows)
     return View(RowsEvent(predictions), str(shown), source if isinstance(source, HTest) else None)
 
 
 def seen(
-    source: object,
-    labels: object,
-    lens: AnyLens,
-    what: str,
-    function: Callable[..., object],
-    **rows: Unpack[MeasuredOptions],
+    source: Any, labels: Any, lens: AnyLens, what: str, asker: Any, **rows: Unpack[MeasuredOptions]
 ) -> tuple[Predictions, Lens]:
     """Look at a result or at predictions through a lens that leaves two classes; return the lens.
 
     Without a lens it is that of the result, or none for two classes; where more than two are left,
-    that of the confidence. `what` and `function` name the plot in messages.
+    that of the confidence. `what` and `asker`, its function, name the plot in messages.
     """
     if isinstance(source, HTest):
         check_unused(OF_TEST, labels=labels, **rows)
         evidence = htest.required(source, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
-        predictions, given = as_measured(source, labels, function, **rows), Strong()
+        predictions, given = as_measured(source, labels, asker, **rows), Strong()
     resolved = given if lens is None else resolve_lens(lens)
     resolved.claim_of(predictions)  # raises where it is of other rows
     check_single(resolved, resolved.members(predictions) if resolved.is_family else ())

@@ -371,7 +371,8 @@ def report(
     source: sources.Source
     if table is not None and counts:
         plan = partial(sources.plan_of_cells, **asked)
-        source = sources.count_rows(table, given, plan, settings, event=event, on_error=on_error)
+        settings.progress("counting")
+        source = sources.count_rows(table, given, plan, event=event, on_error=on_error)
     else:
         origin = None
         if table is not None and not table.is_eager:
@@ -384,8 +385,8 @@ def report(
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         if grades is not None:
             scale = limits.read_grades(grades, given, source.predictions.probs[:, -1])
-    own = field(source.m)
-    name = source.name.partition(", event: ")[0]  # the line below the title has it
+    # The line below the title has the event.
+    own, name = field(source.m), source.name.partition(", event: ")[0]
     with threads(jobs):
         content, outcomes = _content(
             source,

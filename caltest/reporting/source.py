@@ -344,15 +344,11 @@ class ReportedCells:
 
 
 Source = ReportedRows | ReportedCells
+Planner = Callable[[Any], "TestPlan"]  # of predictions, or of a number of classes
 
 
 def read_rows(
-    given: ModelData,
-    plan: Callable[[Predictions], TestPlan],
-    *,
-    event: str | None,
-    fitted: bool,
-    name: str | None,
+    given: ModelData, plan: Planner, *, event: str | None, fitted: bool, name: str | None
 ) -> ReportedRows:
     """Read the rows and, where maps are fitted to logits, these.
 
@@ -390,13 +386,7 @@ def read_rows(
 
 
 def count_rows(
-    table: Table,
-    given: ModelData,
-    plan: Callable[[int], TestPlan],
-    settings: Settings,
-    *,
-    event: str | None,
-    on_error: str,
+    table: Table, given: ModelData, plan: Planner, *, event: str | None, on_error: str
 ) -> ReportedCells:
     """Count the rows of a table in one query.
 
@@ -406,8 +396,6 @@ def count_rows(
         Where the rows lie, and which columns are what.
     plan : callable
         Returns what is tested of so many classes, by tests that cells are enough for.
-    settings : Settings
-        What all tests share.
     event : str or None
         What classes that are 0 and 1 are named by.
     on_error : {"raise", "skip"}
@@ -416,7 +404,6 @@ def count_rows(
     by = as_columns(given.by)
     named = {"label": given.label, "probs": given.probs, "classes": given.classes, "by": by}
     reader = Reader(table, named, on_error=on_error)
-    settings.progress("counting")
     columns = reader.columns()
     tested = plan(len(columns.classes))
     lenses = [resolve_lens(lens) for _, lens in tested.entries]
