@@ -12,11 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from caltest import __version__, checks, outputs
 from caltest.cli import inputs, options, settings
-from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, an, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
@@ -40,7 +37,7 @@ from caltest.types import Floats
     quiet="No summary, no progress bar and no warnings.",
 )
 def fit(
-    file: RowsFile,
+    file: inputs.RowsFile,
     *,
     method: str,
     set_: options.Keys = None,
@@ -87,7 +84,7 @@ def fit(
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
     of_classes: dict[str, Any] = {}
     if not file.forecasts:
-        of_classes["classes"] = plain(np.asarray(fitted.classes_))
+        of_classes["classes"] = plain(fitted.classes_)
         of_classes["from_logits"] = bool(fitted.from_logits)
     saved = {
         "schema": f"caltest/{fitted.schema}/1",
@@ -146,7 +143,7 @@ def apply(
     probs: str | None = None,
     renormalize: bool = False,
     prefix: str = "calibrated_",
-    form_of: FileForm,
+    form_of: inputs.FileForm,
     form: str | None = None,
     output: Path | None = None,
     quiet: bool = False,
@@ -237,7 +234,7 @@ def _added(
         from caltest.forecasts.laws import law_of
 
         checks.check_unused("with a map of forecasts", **{"--probs": probs})
-        named = NumberColumns(**known).forecasts_from()
+        named = inputs.NumberColumns(**known).forecasts_from()
         law = law_of(**tables.choose_forecasts(table, label=None, **named))
         mapped = calibrator.calibrate(law).columns
         added = {prefix + name: values for name, values in mapped.items()}
@@ -285,7 +282,7 @@ def read_map(path: Path) -> Map:
     from caltest.calibrators import Calibrator, ForecastCalibrator
 
     name, fit_one = path.name, "fit one with caltest calibrate fit"
-    if path == STREAM or not path.is_file():
+    if path == inputs.STREAM or not path.is_file():
         raise invalid("MAP must name a file", repr(str(path)), fit_one)
     remedy = "pass what caltest wrote"
     values = checks.parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)

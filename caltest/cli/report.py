@@ -19,7 +19,6 @@ from caltest.cli import options, settings
 from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, RowsFile
 from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, split_keys
-from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.errors import InvalidInput, invalid
 from caltest.numerics.loops import threads
 from caltest.outputs import check_target, write_whole
@@ -50,7 +49,7 @@ def _test(
     engine: str = "auto",
     on_error: str = "raise",
     badge: Path | None = None,
-    out: Output,
+    out: writing.Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
     write = out.writer(file.file)
@@ -63,7 +62,7 @@ def _test(
     if design is not None:
         check_unused("with --design", by=by, segments=segments)
     features: Any = {} if design is None else {"design": file.design(design)}
-    with progress_bar("testing", quiet=out.quiet) as progress:
+    with writing.progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
             beside = None if out.is_verdict else by
             check_unused("on segments, except in caltest verdict and caltest report", by=beside)
@@ -124,7 +123,7 @@ def _verdict(**given: Any) -> None:
 
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
-_verdict.__annotations__ = {**_test.__annotations__, "out": VerdictOutput}
+_verdict.__annotations__ = {**_test.__annotations__, "out": writing.VerdictOutput}
 of_a_test = options.grouped(
     n_resamples="Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision "
     "at --level needs, and up to 10^6 for a small p-value.",
@@ -191,7 +190,7 @@ def report(
         output = _beside(file.file, force=force)
     kind = writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
     form = FORMATS[kind]
-    with progress_bar("report", quiet=quiet) as progress:
+    with writing.progress_bar("report", quiet=quiet) as progress:
         from caltest.reporting.files import check_written
 
         check_written(form)
@@ -307,14 +306,14 @@ def compare(
     level: float | None = None,
     draws: DrawOptions,
     correction: str = "holm",
-    out: Output,
+    out: writing.Output,
 ) -> None:
     """Compare calibrators by nested cross-validation, or, with --models, models on the same rows.
 
     Scores, their differences with standard errors, and a test of calibration of each.
     """
     write = out.writer(file.file)
-    with progress_bar("comparing", quiet=out.quiet) as progress:
+    with writing.progress_bar("comparing", quiet=out.quiet) as progress:
         common: dict[str, Any] = {
             "score": score,
             "lens": split_keys(lens, "strong"),

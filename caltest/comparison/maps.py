@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest import checks
@@ -22,7 +21,7 @@ from caltest.comparison.scores import ProperScore, mean_score, row_scores, ruled
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
-from caltest.types import Floats, Order
+from caltest.types import AnyArray, Floats, Order
 
 BY_KEY: dict[str, Any] = {"isotonic": {"bound": "auto"}}  # a 0 in one row would decide log losses
 # Of forecasts, each after those with fewer numbers.
@@ -245,9 +244,7 @@ def _random_folds(predictions: Rows, k: int, seed: int) -> list[Fold]:
     return [(kept[~test], kept[test]) for test in held]
 
 
-def fit_map(
-    calibrator: AnyCalibrator, data: AnySet, classes: NDArray[np.generic], fold: Fold
-) -> FittedMap:
+def fit_map(calibrator: AnyCalibrator, data: AnySet, classes: AnyArray, fold: Fold) -> FittedMap:
     """Fit a clone to the training rows of a fold and predict the others."""
     train, test = fold
     shared = np.unique(np.linspace(0, data.n - 1, min(data.n, PROBES)).astype(np.intp))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -194,7 +193,7 @@ class CrossValidated:
     def judged(self, setup: Setup) -> tuple[float, int]:
         """Return the loss, and of forecasts the number of outcomes that are ruled out."""
         ruled = 0 if setup.predictions.m else scores.ruled_out(self.scores, setup.weight)
-        return math.inf if self.loss is None else self.loss, ruled
+        return np.inf if self.loss is None else self.loss, ruled
 
 
 Outcomes = Mapping[str, CrossValidated]  # by the names of the maps
@@ -310,7 +309,7 @@ def rows_of(
             with np.errstate(invalid="ignore"):  # both infinite
                 differences = own[setup.score.title] - reference
             mean, stderr = scores.mean_and_error(differences, weight, units)
-            difference = None if math.isnan(mean) else mean
+            difference = None if np.isnan(mean) else mean
         yield ComparedCalibrator(
             name=name,
             scores={key: scores.mean_score(values, weight) for key, values in own.items()},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -61,7 +60,7 @@ def compared_pairs(
         if pvalue is not None:
             both = models[name], models[other]
             pvalue = max(pvalue, redrawn_pvalue(*both, score, differences, **draws))
-        if stderr is not None and math.isfinite(mean):
+        if stderr is not None and np.isfinite(mean):
             low, high = mean - quantile * stderr, mean + quantile * stderr
             if pvalue is not None:  # a difference that is found stays one
                 ends, is_found = Ends(low, high, mean, ""), pvalue <= 1.0 - confidence
@@ -162,7 +161,7 @@ def with_row_unseen(
     a, b, table = score.between(first, second)
     if are_many(row_moments(a, b, table), first.weights) or not np.isfinite(table).all():
         return ends
-    values = first.weights[:, None] * table, first.weights * differences, -math.inf
+    values = first.weights[:, None] * table, first.weights * differences, -np.inf
     rows = ScoredRows.of_rows(cast("Predictions", first), *values)
     rows = replace(rows, probs=(a + b) / 2.0, in_tail=first.m > 2)
     return rows.with_row_unseen(ends, level, draws)

@@ -8,7 +8,6 @@ compared between groups.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -223,7 +222,7 @@ class Event:
             n=int(size.sum()),
             predicted=float(weight @ (size * others)) / mass,
             observed=observed,
-            deviation=math.sqrt(variance),
+            deviation=float(np.sqrt(variance)),
             effective=float(max(effective, rows) if clusters is None else effective or rows),
             clusters=None if clusters == 1 else clusters,
         ).one_of(count)

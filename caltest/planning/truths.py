@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
@@ -331,7 +330,7 @@ class ForecastDistribution:
         rows, z = self._rows(rng, DRAWS), rng.normal(size=DRAWS)
         u = truth.of(z, rows)
         error, true = (float(np.mean(x)) for x in (abs(u - ndtr(z)), abs(u - 0.5) < LEVEL / 2))
-        return Effect(error=error, excess=math.nan, predicted=LEVEL, true=true, draws=DRAWS)
+        return Effect(error=error, excess=np.nan, predicted=LEVEL, true=true, draws=DRAWS)
 
 
 def forecasts_of(given: ModelData) -> ForecastDistribution | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -337,7 +336,7 @@ def joint_band(values: Floats, confidence: float, *, alike: bool = False) -> Flo
     scores = np.array([tail_scores(one, scale, two_sided=True) for one in columns])
     scores = scores.reshape(values.shape[1], -1)
     worst = np.sort(scores.max(axis=0))
-    inside = scores <= worst[math.ceil(confidence * worst.size) - 1]
+    inside = scores <= worst[int(np.ceil(confidence * worst.size)) - 1]
     low = np.where(inside, values.T, np.inf).min(axis=1)
     ends = np.array([low, np.where(inside, values.T, -np.inf).max(axis=1)])
     if alike:

@@ -14,7 +14,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import __version__, checks, render
 from caltest.errors import invalid, shown
@@ -22,7 +21,7 @@ from caltest.predictions.files import files_of
 from caltest.predictions.rows import Rows
 from caltest.reporting.content import Block, Content, Reproduction, Settings, facts
 from caltest.sources import Cells
-from caltest.types import Ints
+from caltest.types import AnyArray, Ints
 
 PERIOD, ADEQUACY = "data period", "sample adequacy"
 LIMITATIONS, SIGNATURES = "limitations", "signatures"
@@ -250,7 +249,7 @@ def cells_hash(events: Iterable[tuple[object, Mapping[Any, Cells]]]) -> str:
     return digest.hexdigest()
 
 
-def add_to_hash(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
+def add_to_hash(digest: hashlib._Hash, values: AnyArray, kind: str) -> None:
     """Add the values of an array, as numbers of a kind, to a hash."""
     for start in range(0, len(values), ROWS):
         digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=kind).tobytes())

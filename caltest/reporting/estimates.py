@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -243,10 +242,10 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
     """Yield scores with the range of redrawn labels, and errors with that of their null."""
     for name, sums, most in source.score_sums():
         value, expected, variance = sums.tolist()
-        half = Z_OF_RANGE * math.sqrt(max(variance, 0.0))
+        half = Z_OF_RANGE * float(np.sqrt(max(variance, 0.0)))
         # The range of the central limit theorem knows no limits, the score does.
         low, high = max(expected - half, 0.0), min(expected + half, most)
-        yield Score(name, value, expected, *((low, high) if math.isfinite(value) else ()))
+        yield Score(name, value, expected, *((low, high) if np.isfinite(value) else ()))
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is not None:

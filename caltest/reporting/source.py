@@ -34,7 +34,6 @@ from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Setti
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
-from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
 from caltest.types import Floats, Ints
@@ -237,7 +236,7 @@ class ReportedCells:
         self, whole: CountedRows, grouped: CountedRows | None, plan: TestPlan, given: ModelData
     ) -> None:
         self.whole, self.grouped, self.plan, self.given = whole, grouped, plan, given
-        self.cells: Cells = whole.events[0][None]
+        self.cells: sources.Cells = whole.events[0][None]
         self.name, self.n, self.m = whole.name, self.cells.rows, len(whole.classes)
         self.effective = float(self.n)
         self.hashed = cells_hash(zip(whole.lenses, whole.events, strict=True))
@@ -409,7 +408,7 @@ def count_rows(
     lenses = [resolve_lens(lens) for _, lens in tested.entries]
     members = each_once(m for lens in lenses for m in lens.members_of(columns.classes))
     bins = {count for test, _ in tested.entries for count in measure_of(test)[1].cell_bins}
-    prepared = Prepared(reader, Counting(columns, tuple(members), tuple(sorted(bins))))
+    prepared = Prepared(reader, sources.Counting(columns, tuple(members), tuple(sorted(bins))))
     prepared.counting.check()
     cells = reader.count(prepared.counting)
     whole = _named(counted_rows(prepared, cells, grouped=False), event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -657,7 +656,7 @@ class GradeCounts:
             rule = f"method {chosen!r} needs the rows of the grade, and test_master_scale has their"
             raise NotApplicable(f"{rule} numbers only", f"use {' or '.join(map(repr, own))}")
         ends = self.measure.grade_interval(self.defaults, self.n, level=level)
-        return ends, (-math.inf, math.inf), False
+        return ends, (-np.inf, np.inf), False
 
 
 def _printed(test: HTest, level: float) -> Exact | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Mapping
@@ -267,7 +266,7 @@ def resamples_for(level: float, tests: int = 1) -> int:
 
     The smallest p-value is a tenth of the level, where it is multiplied by the number of tests.
     """
-    return max(999, math.ceil(10 * tests / level) - 1)
+    return max(999, int(np.ceil(10 * tests / level)) - 1)
 
 
 def check_within(
