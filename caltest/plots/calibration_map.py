@@ -507,7 +507,8 @@ def confusion_change(before: Predictions, after: object, *, ax: Axes | None = No
     heat_map(ax, second - first, names, names, clipped=True, **change)
     if (first == second).all():
         base.corner_text(ax, "no predicted class changes")
-    title = f"accuracy {_accuracy(first)} before, {_accuracy(second)} after"
+    shares = (render.number(float(np.trace(one) / one.sum())) for one in (first, second))
+    title = "accuracy {} before, {} after".format(*shares)
     return base.label_axes(ax, "predicted class", "observed class", title)
 
 
@@ -515,10 +516,6 @@ def _confusion(predictions: Predictions) -> Floats:
     m = predictions.m
     cell = predictions.labels * m + predictions.probs.argmax(axis=1)
     return np.bincount(cell, predictions.sample_weight, m * m).astype(float).reshape(m, m)
-
-
-def _accuracy(confusion: Floats) -> str:
-    return render.number(float(np.trace(confusion) / confusion.sum()))
 
 
 def check_same_labels(before: AnyArray, after: AnyArray) -> None:
