@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.comparison import maps, outcomes
-from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
+from caltest.comparison import maps, outcomes, scores
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import RowOptions, parted
@@ -172,10 +171,10 @@ def compare_calibrators(
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)
     predictions, calibration_set = maps.read_inputs(given)
-    chosen = check_score(score, predictions)
+    chosen = scores.check_score(score, predictions)
     if not predictions.m:
         checks.check_unused("where forecasts are compared", measures=measures)
-    functions = maps.check_functions(measures, COLUMNS)
+    functions = maps.check_functions(measures, scores.COLUMNS)
     if time_limit is not None:
         checks.check_positive(time_limit, "time_limit")
     asked: dict[str, Any] = {"folds": (cv, inner_cv), "score": chosen, "nested": True}
@@ -214,7 +213,7 @@ def make_setup(
     calibration_set: maps.AnySet | None = None,
     *,
     folds: tuple[object, object] = (FOLDS, None),
-    score: ProperScore | None = None,
+    score: scores.ProperScore | None = None,
     tests_of: outcomes.CalibrationTests,
     functions: Mapping[str, object] | None = None,
     seed: int,
@@ -254,7 +253,7 @@ def make_setup(
         data=calibration_set or maps.set_of(predictions),
         pairs=tuple(pairs),
         inner=tuple(map(tuple, inner)),
-        score=score or check_score(None, predictions),
+        score=score or scores.check_score(None, predictions),
         tests_of=tests_of,
         measures=functions or {},
         seed=seed,
@@ -300,7 +299,7 @@ def facts_of(found: outcomes.Outcomes, setup: outcomes.Setup, cv: object) -> dic
         notes += [f"{name}: {text}" for text in outcome.remarks]
     return {
         "score": setup.score.title,
-        "lens_of_measures": lens_of_measures(predictions.m),
+        "lens_of_measures": scores.lens_of_measures(predictions.m),
         "method": "; ".join(dict.fromkeys(test.method for tests in parts for test in tests)),
         "data_name": predictions.source,
         "n": predictions.n,

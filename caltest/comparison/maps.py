@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import FORECAST_MAPS, REGISTRY, Calibrator
+from caltest.calibrators import FORECAST_MAPS, REGISTRY, Calibrator, forecasts
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds, for_classes
-from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
 from caltest.comparison.scores import ProperScore, mean_score, row_scores, ruled_out, units_of
@@ -31,8 +30,8 @@ MAPS_OF_FORECASTS: Mapping[str, object] = {
     "beta-pit": "beta-pit",
     "isotonic-pit": "isotonic-pit",
 }
-AnySet = CalibrationSet | ForecastSet
-AnyCalibrator = Calibrator | ForecastCalibrator
+AnySet = CalibrationSet | forecasts.ForecastSet
+AnyCalibrator = Calibrator | forecasts.ForecastCalibrator
 OF_CLASSES = "calibrator of probabilities"
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
@@ -144,7 +143,7 @@ def simple_maps(n: int, m: int, *, ordinal: bool = False) -> dict[str, object]:
 def set_of(predictions: Any, logits: Floats | None = None) -> AnySet:
     """Return what maps are fitted to, checked probabilities or logits, or forecasts."""
     if not predictions.m:
-        return ForecastSet(predictions)
+        return forecasts.ForecastSet(predictions)
     inputs = Inputs(predictions.probs if logits is None else logits, from_logits=logits is not None)
     return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
@@ -205,12 +204,12 @@ def _made(name: str, value: object, m: int, *, from_logits: bool, asked_as: str)
     return calibrator
 
 
-def _made_of_forecasts(value: object, asked_as: str) -> ForecastCalibrator:
+def _made_of_forecasts(value: object, asked_as: str) -> forecasts.ForecastCalibrator:
     if isinstance(value, str):
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, asked_as)]()
-    kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
+    kind, remedy = forecasts.ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
     asked = asked_as, remedy, "calibrator of forecasts"
-    made: ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
+    made: forecasts.ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
     return made
 
 

@@ -19,10 +19,9 @@ from caltest.measures.gap import event_rows, gap_of_sums
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import chunk_tests, exact_tests
 from caltest.predictions import tables
-from caltest.sources import Counting, chunks
+from caltest.sources import Counting, chunks, sources
 from caltest.sources.columns import Columns, column
 from caltest.sources.readings import Readings, batches_of
-from caltest.sources.sources import Reader, SourcePart
 
 STRONG = "strong"
 
@@ -38,7 +37,7 @@ class RowsByChunks(Answering):
         What their columns hold.
     """
 
-    def __init__(self, reader: Reader, counting: Counting) -> None:
+    def __init__(self, reader: sources.Reader, counting: Counting) -> None:
         self.reader, self.counting = reader, counting
         self.name, self.m = reader.source.name, len(counting.columns.classes)
 
@@ -59,7 +58,7 @@ class RowsByChunks(Answering):
             measure.bind_chunks(few, "abc")
 
     @classmethod
-    def of(cls, reader: Reader, columns: Columns, asked: Asked) -> RowsByChunks:
+    def of(cls, reader: sources.Reader, columns: Columns, asked: Asked) -> RowsByChunks:
         """Check that there are several classes."""
         if len(columns.classes) == 2:
             remedy = "use engine='cells' or 'rows' for two"
@@ -109,7 +108,7 @@ class ForecastsByChunks(RowsByChunks):
 
     m = 0
 
-    def __init__(self, reader: Reader, names: Sequence[str], asked: Asked) -> None:
+    def __init__(self, reader: sources.Reader, names: Sequence[str], asked: Asked) -> None:
         self.reader, self.names, self.given = reader, names, asked.given
         self.name, self.progress = reader.source.name, asked.progress
 
@@ -133,7 +132,7 @@ class ForecastsByChunks(RowsByChunks):
             measure.bind_pits(counts)
 
     @classmethod
-    def of(cls, reader: Reader, columns: Any, asked: Asked) -> ForecastsByChunks:
+    def of(cls, reader: sources.Reader, columns: Any, asked: Asked) -> ForecastsByChunks:
         """Check that the rows can be read as often as they have to be."""
         if reader.source.is_stream and _groups(asked) > 1:
             reason = "the default test reads forecasts twice, and an iterator is read once"
@@ -166,7 +165,7 @@ class ForecastsByChunks(RowsByChunks):
         found = exact_tests(bound, Draws(**asked.draws(plans[0].seed)))
         yield from (Answer(plan, one, n, gap) for plan, one in zip(plans, found, strict=True))
 
-    def _batches(self, parts: Iterable[SourcePart]) -> Iterator[tuple[int, Any]]:
+    def _batches(self, parts: Iterable[sources.SourcePart]) -> Iterator[tuple[int, Any]]:
         """Yield the rows, some at a time, with the number of the first."""
         start = 0
         for done, part in enumerate(parts, start=1):
@@ -179,7 +178,7 @@ class ForecastsByChunks(RowsByChunks):
             if self.progress is not None:
                 self.progress(done, self.reader.source.known or done)
 
-    def _sample(self, parts: Iterable[SourcePart]) -> Forecasts:
+    def _sample(self, parts: Iterable[sources.SourcePart]) -> Forecasts:
         """Return every so many of the rows."""
         frames = [frame[-start % SAMPLED :: SAMPLED] for start, frame in self._batches(parts)]
         self.reader.check_rows(sum(frame.height for frame in frames))
@@ -196,7 +195,7 @@ def _groups(asked: Asked) -> int:
     return max(measure.pit_groups for _, measure in asked.measures)
 
 
-def columns_of_forecasts(reader: Reader, asked: Asked) -> list[str]:
+def columns_of_forecasts(reader: sources.Reader, asked: Asked) -> list[str]:
     """Return the columns that forecasts and outcomes are made of."""
     frame, found = reader.first().open(), dict[str, None]()
 

@@ -16,8 +16,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.lenses.forecasts import USUAL_LEVEL, Interval
 from caltest.planning import simulation, truths
 from caltest.planning.truths import ForecastDistribution, forecasts_of
-from caltest.predictions import ModelData
-from caltest.predictions.options import PlannedData, Truth, WeightedOptions, check_names, parted
+from caltest.predictions import ModelData, options
 from caltest.render import Sheet, number
 from caltest.results.base import Table
 from caltest.types import Floats
@@ -130,7 +129,7 @@ def sample_size_for_precision(
     spread_width: float | None = 0.2,
     confidence: float = 0.95,
     rng: object = None,
-    **study: Unpack[PlannedData],
+    **study: Unpack[options.PlannedData],
 ) -> PrecisionSize:
     r"""Number of rows with which confidence intervals of calibration are as narrow as wanted.
 
@@ -214,8 +213,8 @@ def sample_size_for_precision(
     >>> [row.n for row in ct.sample_size_for_precision(forecasts, rng=1)]
     [139, 385, 193]
     """
-    check_names(study, PlannedData, sample_size_for_precision)
-    columns, stated, _ = parted(study, WeightedOptions, Truth)
+    options.check_names(study, options.PlannedData, sample_size_for_precision)
+    columns, stated, _ = options.parted(study, options.WeightedOptions, options.Truth)
     values = ratio_width, slope_width, intercept_width, coverage_width, bias_width, spread_width
     asked = dict(zip([*OF_RISKS, *OF_FORECASTS], values, strict=True))
     read = ModelData(model, data, y, **columns)

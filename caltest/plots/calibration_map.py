@@ -10,8 +10,7 @@ from scipy.special import logit
 
 from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
-from caltest.plots import base
-from caltest.plots.scales import FINEST, check_scale, diagonal, scale_for
+from caltest.plots import base, scales
 from caltest.predictions import ModelData, Predictions
 from caltest.types import AnyArray, Axes, Floats
 
@@ -65,11 +64,11 @@ def calibration_map(
     """
     from caltest.calibrators import SplineCalibrator, VennAbers
 
-    check_scale(scale)
+    scales.check_scale(scale)
     calibrator = fitted(calibrator)
     ax = base.axes(ax)
-    on = scale_for(np.array([FINEST, 1 - FINEST]), scale, zoom=False)
-    diagonal(ax, on)
+    on = scales.scale_for(np.array([scales.FINEST, 1 - scales.FINEST]), scale, zoom=False)
+    scales.diagonal(ax, on)
     on.apply(ax)
     p = on.edges(POINTS - 1)
     if isinstance(calibrator, VennAbers):

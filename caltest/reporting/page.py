@@ -21,8 +21,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
 from caltest.numerics.loops import threads
-from caltest.predictions import ModelData, check_names, parted
-from caltest.predictions.options import ON_ERROR, EngineOptions, WeightedOptions
+from caltest.predictions import ModelData, check_names, options, parted
 from caltest.reporting import about, estimates, files, html, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
 from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
@@ -183,7 +182,7 @@ class Report:
         return f'<iframe title="Report" style="{style}" srcdoc="{escape(self.to_html())}"></iframe>'
 
 
-class Reported(WeightedOptions, EngineOptions, total=False):
+class Reported(options.WeightedOptions, options.EngineOptions, total=False):
     """The options of data of a report; see `test_calibration`."""
 
 
@@ -328,9 +327,9 @@ def report(
     asked_as = {**locals(), **data_options, "data_options": None}
     asked_as["correction"] = None if correction == "joint" else correction
     check_names(data_options, Reported, report)
-    read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
+    read, how, _ = parted(data_options, options.WeightedOptions, options.EngineOptions)
     engine = how.get("engine", "auto")
-    on_error = checks.check_choice(how.get("on_error", "raise"), ON_ERROR, "on_error")
+    on_error = checks.check_choice(how.get("on_error", "raise"), options.ON_ERROR, "on_error")
     checks.check_correction(correction)
     settings = Settings(
         seed=checks.check_seed(rng),

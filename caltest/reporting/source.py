@@ -28,8 +28,7 @@ from caltest.nulls import cluster, exact
 from caltest.numerics.loops import blocks
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
-from caltest.reporting import content, reading
-from caltest.reporting.about import cells_hash, data_hash, named_event
+from caltest.reporting import about, content, reading
 from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Settings
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
@@ -239,7 +238,7 @@ class ReportedCells:
         self.cells: sources.Cells = whole.events[0][None]
         self.name, self.n, self.m = whole.name, self.cells.rows, len(whole.classes)
         self.effective = float(self.n)
-        self.hashed = cells_hash(zip(whole.lenses, whole.events, strict=True))
+        self.hashed = about.cells_hash(zip(whole.lenses, whole.events, strict=True))
         self.lens = str(whole.lenses[0])
         self.event = CellsEvent(self.cells)
         count = sum(len(by_group[None]) for by_group in whole.events if by_group)
@@ -373,11 +372,11 @@ def read_rows(
         if not isinstance(predictions, Predictions):
             from caltest.reporting.forecasts import ForecastRows
 
-            return ForecastRows(predictions, plan(predictions), None, data_hash(predictions))
+            return ForecastRows(predictions, plan(predictions), None, about.data_hash(predictions))
     if name is not None:
         predictions = predictions.from_source(name)
-    hashed = data_hash(predictions)
-    names = named_event(predictions.classes.tolist(), event)
+    hashed = about.data_hash(predictions)
+    names = about.named_event(predictions.classes.tolist(), event)
     if names is not None:
         found = predictions.probs, predictions.labels, np.array(names)
         predictions = Predictions.trusted(*found, like=predictions)
@@ -419,7 +418,7 @@ def count_rows(
 
 def _named(counted: CountedRows, event: str | None) -> CountedRows:
     """Name classes that are 0 and 1 by the event that the author states."""
-    names = named_event(counted.classes, event)
+    names = about.named_event(counted.classes, event)
     if names is None:
         return counted
     both: dict[str, Any] = {"no_event": names[0], "event": names[1]}
