@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from caltest import checks, render
+from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
@@ -16,6 +16,7 @@ from caltest.plots import base, reliability
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
 from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
+from caltest.render import named
 from caltest.results import HTest, HTestTable, htest
 from caltest.types import AnyArray, Axes, Floats
 from caltest.units import check_one_dimension
@@ -168,7 +169,7 @@ def _panels_of_table(table: HTestTable, diagram: reliability.Diagram) -> list[Pa
             continue
         key = row.data_name, repr(row.group), row.lens
         if key not in panels:
-            group = "" if row.group is None else f"{render.named(row.group)}, "
+            group = "" if row.group is None else f"{named(row.group)}, "
             name, error = group + _name_of(evidence.lens), _error(evidence.seen, diagram)
             panels[key] = Panel(evidence.predictions, evidence.lens, name, error)
         entry = pvalue, base.name_text(row.test)
@@ -205,10 +206,10 @@ def _name(fig: Figure, parts: Sequence[Axes], columns: int) -> None:
             ax.set_xlabel("predicted probability", fontsize=base.SMALL)
         if left:
             ax.set_ylabel("observed frequency", fontsize=base.SMALL)
-    render.named = base.named_handles(parts)
-    abreast = min(len(render.named), COLUMNS if columns > 1 else 1)
+    named = base.named_handles(parts)
+    abreast = min(len(named), COLUMNS if columns > 1 else 1)
     style = {"frameon": False, "fontsize": base.SMALL, "ncols": abreast}
-    fig.legend(render.named.values(), render.named.keys(), loc="outside lower center", **style)
+    fig.legend(named.values(), named.keys(), loc="outside lower center", **style)
 
 
 # ---- The four calibration graphs of Gupta et al. 2021, before and after recalibration -----------
