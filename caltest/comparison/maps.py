@@ -215,9 +215,8 @@ def _made_of_forecasts(value: object, asked_as: str) -> forecasts.ForecastCalibr
 
 def split(predictions: Any, cv: object, seed: int, *, by_label: bool) -> list[Fold]:
     """Split rows into training and held-out rows; a splitter is given the groups, if any."""
-    options = {}
-    if hasattr(cv, "split") and predictions.groups is not None:
-        options["groups"] = predictions.groups
+    is_grouped = hasattr(cv, "split") and predictions.groups is not None
+    options = {"groups": predictions.groups} if is_grouped else {}
     cv = check_folds(cv)
     if isinstance(cv, int) and not (by_label and predictions.m and not predictions.has_dependence):
         cv = _random_folds(predictions, cv, seed)

@@ -101,13 +101,10 @@ def plan_monitoring(
     level = _check_budget(share / per_day)
     rows = []
     named = {name: values for name, values in stated.items() if values is not None}
-    drifts = [
-        distribution.truth_of(**{name: value})
-        for name, values in (named or distribution.drifts).items()
-        for value in checks.check_not_empty(
-            np.atleast_1d(checks.as_numbers(values, name)).tolist(), name
-        )
-    ]
+    drifts = []
+    for name, values in (named or distribution.drifts).items():
+        some = np.atleast_1d(checks.as_numbers(values, name)).tolist()
+        drifts += [distribution.truth_of(**{name: x}) for x in checks.check_not_empty(some, name)]
     for place, truth in enumerate(drifts):
         each = (np.random.default_rng([seed, place, stream]) for stream in range(streams))
         after = [_delay(distribution, truth, level, generator) for generator in each]

@@ -13,7 +13,8 @@ from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import NetBenefit, ScoreDecomposition, score_decomposition
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
-from caltest.plots import base, reliability_grid, scales
+from caltest.plots import base, scales
+from caltest.plots.reliability_grid import before_and_after
 from caltest.predictions import Predictions, as_measured
 from caltest.results import Comparison, HTest, ModelComparison
 from caltest.types import Axes, Floats
@@ -202,7 +203,7 @@ def decision_curve(
     """
     checks.check_confidence(confidence)
     scales.check_scale(scale)
-    parts = reliability_grid.before_and_after(predictions, recalibrated, lens, "a decision curve")
+    parts = before_and_after(predictions, recalibrated, lens, "a decision curve")
     if thresholds is None:
         largest = max(float(part.probs[:, 1].max()) for part in parts)
         thresholds = np.arange(1, max(2, min(99, int(100 * largest)) + 1)) / 100

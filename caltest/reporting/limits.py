@@ -56,22 +56,20 @@ def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) 
         raise NotApplicable(rule, "pass two classes, and no sample weights")
     pd, default = rows.probs[:, 1], rows.labels
     values, codes = np.unique(pd if grades is None else grades, return_inverse=True)
-    names = list(map(str, values.tolist()))
+    names, told = list(map(str, values.tolist())), list[str]()
     if grades is None:
         names = [f"PD {percent(round(value, 6))} %" for value in values.tolist()]
     if grades is None and values.size > MOST_PDS:
         ends = np.unique(np.quantile(pd, np.linspace(0, 1, GRADES + 1)[1:-1]))
         kept, codes = np.unique(np.searchsorted(ends, pd, side="left"), return_inverse=True)
         names = [f"{k}" for k in range(1, kept.size + 1)]
+        told.append("no grades were given: these are tenths of the rows, from low PDs to high ones")
     n = np.bincount(codes, minlength=len(names))
     mean, defaults = np.bincount(codes, pd) / n, np.bincount(codes, default).astype(np.int64)
     order = np.argsort(mean, kind="stable")
     own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
     found = test_master_scale(mean[order], defaults[order], n[order], **own)
-    told = list(found.notes)
-    if grades is None and values.size > MOST_PDS:
-        text = "no grades were given: these are tenths of the rows, from low PDs to high ones"
-        told.insert(0, text)
+    told += found.notes
     if rows.has_dependence:
         unit = f"rows of the same {rows.unit}"
         told.append(f"tests and intervals of grades take {unit} as independent")
