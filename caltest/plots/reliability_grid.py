@@ -230,6 +230,10 @@ class _Graphs(NamedTuple):
     cumulative_event: Floats
     worst: int  # the point of the largest deviation
 
+    @property
+    def ks_error(self) -> float:
+        return float(abs(self.cumulative_event - self.cumulative_score)[self.worst])
+
 
 def calibration_graphs(
     predictions: Predictions | HTest,
@@ -309,8 +313,7 @@ def calibration_graphs(
     on = scale_for(drawn, scale, zoom=zoom)
     names = ("before recalibration: ", "after recalibration: ") if len(parts) > 1 else ("",)
     for row, curves, name in zip(grid, graphs, names, strict=True):
-        gap = abs(curves.cumulative_event - curves.cumulative_score)[curves.worst]
-        _draw_row(row, curves, on, f"{name}KS error = {100 * gap:.2f} %")
+        _draw_row(row, curves, on, f"{name}KS error = {100 * curves.ks_error:.2f} %")
     return axes_array(grid)
 
 
