@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.asked import lies, read, with_design
 from caltest.htests.combine import adjusted_pvalues
-from caltest.htests.run import MeasureOptions
+from caltest.htests.run import EveryOption
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.numerics.loops import threads
@@ -36,13 +36,11 @@ Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted
 
 
-class VerdictOptions(RowOptions, ForecastOptions, MeasureOptions, total=False):
+class VerdictOptions(RowOptions, ForecastOptions, EveryOption, total=False):
     """What `verdict` hands on to `test_calibration`."""
 
     null: str | None
     correction: str | None
-    reference: Any
-    score: Any
 
 
 def verdict(

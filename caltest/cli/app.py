@@ -209,16 +209,6 @@ schema: caltest schema htest -o htest.schema.json
     EXAMPLES.setdefault(command, []).append(example)
 
 
-def epilog(command: str) -> str:
-    """Return the examples as the last lines of a help page; Typer wants blank lines between."""
-    return "\n\n".join(["Examples:", *(f"$ {line}" for line in EXAMPLES[command])])
-
-
-def paragraphs(function: Callable[..., object]) -> str:
-    """Return its docstring with a line for each paragraph; Typer keeps breaks after the first."""
-    return "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
-
-
 REJECTED = 1
 BAD_INPUT = 2
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
@@ -245,12 +235,13 @@ app = typer.Typer(
 calibrate = typer.Typer()
 app.add_typer(calibrate, name="calibrate")
 studies = (power, sample_size, precision, monitor, plan_monitoring)
-for function in (demo, test, verdict, report, compare, *studies, list_, schema):
+for function in (demo, test, verdict, report, compare, *studies, list_, schema, fit, apply):
     name = function.__name__.strip("_").replace("_", "-")
-    app.command(name, help=paragraphs(function), epilog=epilog(name))(function)
-for function in (fit, apply):
-    shown = epilog(f"calibrate {function.__name__}")
-    calibrate.command(help=paragraphs(function), epilog=shown)(function)
+    group, whole = (calibrate, f"calibrate {name}") if function in (fit, apply) else (app, name)
+    # Typer wants blank lines between examples, and keeps breaks after the first paragraph.
+    shown = "\n\n".join(["Examples:", *(f"$ {line}" for line in EXAMPLES[whole])])
+    said = "\n\n".join(" ".join(part.split()) for part in str(function.__doc__).split("\n\n"))
+    group.command(name, help=said, epilog=shown)(function)
 
 
 @app.callback(invoke_without_command=True)

@@ -9,18 +9,13 @@ from __future__ import annotations
 import io
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from caltest import __version__, checks
+from caltest import __version__, checks, outputs
 from caltest.cli import inputs, options, settings
-from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, an, invalid, rows_named
-from caltest.outputs import check_target
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.options import FILE_FORMATS
 from caltest.predictions.tables import ColumnTable
@@ -42,7 +37,7 @@ from caltest.types import Floats
     quiet="No summary, no progress bar and no warnings.",
 )
 def fit(
-    file: RowsFile,
+    file: inputs.RowsFile,
     *,
     method: str,
     set_: options.Keys = None,
@@ -89,7 +84,7 @@ def fit(
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
     of_classes: dict[str, Any] = {}
     if not file.forecasts:
-        of_classes["classes"] = plain(np.asarray(fitted.classes_))
+        of_classes["classes"] = plain(fitted.classes_)
         of_classes["from_logits"] = bool(fitted.from_logits)
     saved = {
         "schema": f"caltest/{fitted.schema}/1",
@@ -148,7 +143,7 @@ def apply(
     probs: str | None = None,
     renormalize: bool = False,
     prefix: str = "calibrated_",
-    form_of: FileForm,
+    form_of: inputs.FileForm,
     form: str | None = None,
     output: Path | None = None,
     quiet: bool = False,
@@ -161,7 +156,7 @@ def apply(
     """
     path = to_file(output)
     if path is not None:
-        check_target(path, "--output", inputs=(file, map_))
+        outputs.check_target(path, "--output", inputs=(file, map_))
     with progress_bar("calibrating", quiet=quiet):
         fitted = read_map(map_)
         opened, how = inputs.opened(file), form_of.how
@@ -188,9 +183,10 @@ def apply(
             echo(content.getvalue())
 
 
-def _columns(fitted: Map, table: ColumnTable, probs: str | None) -> list[str]:
+def _columns(
+    known: list[str] | None, classes: list[str], table: ColumnTable, probs: str | None
+) -> list[str]:
     """Find the columns in the order of the classes."""
-    known: Any = fitted.columns
     if probs is None and known is not None:
         if missing := [name for name in known if name not in table.names]:
             rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
@@ -202,30 +198,30 @@ def _columns(fitted: Map, table: ColumnTable, probs: str | None) -> list[str]:
     if isinstance(chosen, list) or len(found) == 1:
         return found
     named = dict(zip(tables.stems(found, chosen), found, strict=True))
-    if sorted(named) != sorted(fitted.classes):
-        wanted, got = (checks.listing(names, limit=10) for names in (fitted.classes, named))
+    if sorted(named) != sorted(classes):
+        wanted, got = (checks.listing(names, limit=10) for names in (classes, named))
         remedy = "join the names of the columns by commas, in the order of the classes"
         raise invalid(f"columns of --probs must be those of the classes {wanted}", got, remedy)
-    return [named[name] for name in fitted.classes]
+    return [named[name] for name in classes]
 
 
-def _values(fitted: Map, table: ColumnTable, columns: list[str], *, renormalize: bool) -> Floats:
+def _values(fitted: Any, table: ColumnTable, columns: list[str], *, renormalize: bool) -> Floats:
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
-    calibrator, raw = fitted.calibrator, tables.numbers_of_columns(table, columns)
-    width, m = raw.shape[1] if raw.ndim == 2 else 1, len(fitted.classes)
+    raw, m = tables.numbers_of_columns(table, columns), len(fitted.classes_)
+    width = raw.shape[1] if raw.ndim == 2 else 1
     if width != m and not (width == 1 and m == 2):
         rule = f"NEW must have a column for each of the {m} classes of the fit"
         raise invalid(rule, f"{width}", "name the columns by --probs, in the order of the classes")
-    logits = bool(calibrator.from_logits)
-    read_as: Any = {"renormalize": renormalize, "classes": calibrator.classes_}
+    logits = bool(fitted.from_logits)
+    read_as: Any = {"renormalize": renormalize, "classes": fitted.classes_}
     try:
         checked = checks.check_logits(raw) if logits else checks.check_probs(raw, **read_as)
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
         raise InvalidInput(error.rule, error.got, remedy) from error
-    values: Floats = calibrator.calibrate(Inputs(checked, from_logits=logits))
+    values: Floats = fitted.calibrate(Inputs(checked, from_logits=logits))
     return values
 
 
@@ -233,19 +229,21 @@ def _added(
     fitted: Map, table: ColumnTable, probs: str | None, prefix: str, *, renormalize: bool
 ) -> dict[str, Floats]:
     """Return the new columns: one where the file has one, of the second of two classes."""
-    if isinstance(fitted.columns, dict):
+    calibrator, known = fitted
+    if isinstance(known, dict):
         from caltest.forecasts.laws import law_of
 
         checks.check_unused("with a map of forecasts", **{"--probs": probs})
-        named = NumberColumns(**fitted.columns).forecasts_from()
+        named = inputs.NumberColumns(**known).forecasts_from()
         law = law_of(**tables.choose_forecasts(table, label=None, **named))
-        mapped = fitted.calibrator.calibrate(law).columns
+        mapped = calibrator.calibrate(law).columns
         added = {prefix + name: values for name, values in mapped.items()}
     else:
-        columns = _columns(fitted, table, probs)
-        values = _values(fitted, table, columns, renormalize=renormalize)
+        classes = [str(name) for name in calibrator.classes_.tolist()]
+        columns = _columns(known, classes, table, probs)
+        values = _values(calibrator, table, columns, renormalize=renormalize)
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
-        added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
+        added = {f"{prefix}{classes[k]}": values[:, k] for k in shown}
         if len(columns) == 1 and table.column(columns[0]).ndim == 2:
             added = {prefix.rstrip("_"): values}
     if twice := [name for name in added if name in table.names]:
@@ -257,26 +255,7 @@ def _added(
 # ---- the file of a map ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
-    """A fitted calibrator, and the columns that it was fitted on.
-
-    Attributes
-    ----------
-    calibrator : Calibrator or ForecastCalibrator
-        Fitted.
-    columns : list of str, dict or None
-        Names of the columns of the probabilities; None where the file does not say. Of forecasts
-        those of their parts.
-    """
-
-    calibrator: Any
-    columns: list[str] | dict[str, str] | None
-
-    @property
-    def classes(self) -> list[str]:
-        """Names of the classes as text."""
-        return [str(name) for name in self.calibrator.classes_.tolist()]
+Map = tuple[Any, list[str] | dict[str, str] | None]  # a fitted calibrator, and its columns
 
 
 def read_map(path: Path) -> Map:
@@ -289,8 +268,11 @@ def read_map(path: Path) -> Map:
 
     Returns
     -------
-    Map
-        The calibrator with the names of its columns.
+    Calibrator or ForecastCalibrator
+        Fitted.
+    list of str, dict or None
+        Names of the columns of the probabilities that it was fitted on; None where the file does
+        not say. Of forecasts those of their parts.
 
     Raises
     ------
@@ -300,7 +282,7 @@ def read_map(path: Path) -> Map:
     from caltest.calibrators import Calibrator, ForecastCalibrator
 
     name, fit_one = path.name, "fit one with caltest calibrate fit"
-    if path == STREAM or not path.is_file():
+    if path == inputs.STREAM or not path.is_file():
         raise invalid("MAP must name a file", repr(str(path)), fit_one)
     remedy = "pass what caltest wrote"
     values = checks.parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)
@@ -318,4 +300,4 @@ def read_map(path: Path) -> Map:
     calibrator = kind.from_dict(values)
     given = getattr(calibrator, "feature_names_in_", None)
     columns = values["data"]["columns"] if is_whole else given
-    return Map(calibrator, columns if isinstance(columns, dict | None) else list(map(str, columns)))
+    return calibrator, columns if isinstance(columns, dict | None) else list(map(str, columns))

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from caltest import checks
 from caltest.cli import options
@@ -18,9 +18,6 @@ from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, ON_ERROR, FileOptions, ForecastOptions, names_of
 from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from caltest.sources.sources import Source
 
 STREAM = Path("-")
 
@@ -87,11 +84,11 @@ class RowsFile(NumberColumns, FileForm):
         return table(self.file, self.how)
 
     @cached_property
-    def unread(self) -> Source:
+    def unread(self) -> Any:
         """Where the rows lie."""
         from caltest.sources.sources import source_of
 
-        return cast("Source", source_of(self.file, **self.how))
+        return source_of(self.file, **self.how)
 
     @cached_property
     def observed(self) -> str:
@@ -136,7 +133,7 @@ class RowsFile(NumberColumns, FileForm):
             return False
         from caltest.sources.sources import ROWS
 
-        return self.unread.has_more_rows(ROWS)[0]
+        return bool(self.unread.has_more_rows(ROWS)[0])
 
     def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
         """Return the arguments of `test_calibration` that name columns and say what they hold."""

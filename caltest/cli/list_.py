@@ -11,8 +11,7 @@ import typer
 
 import caltest
 from caltest import checks, render
-from caltest.cli import completion
-from caltest.cli.options import grouped
+from caltest.cli import completion, options
 from caltest.cli.output import choose_format, progress_bar, write_text
 from caltest.errors import invalid, shown
 from caltest.results import HTestTable
@@ -34,7 +33,7 @@ def _complete_key(context: typer.Context, incomplete: str) -> list[str]:
     return completion.starting(completion.registry(kind) if kind in TITLES else (), incomplete)
 
 
-@grouped(
+@options.grouped(
     offers={"kind": TITLES, "key": _complete_key},
     kind="KIND: tests, measures, nulls, lenses, kernels or calibrators.",
     key="KEY: One of that kind, to see its options.",
@@ -81,7 +80,7 @@ def _files() -> list[str]:
     return sorted(file.name.removesuffix(".json") for file in checks.FOLDER.iterdir())
 
 
-@grouped(
+@options.grouped(
     offers={"kind": lambda incomplete: completion.starting(kinds(), incomplete)},
     kind="KIND: Kind of JSON; without it the kinds are listed.",
 )
@@ -141,7 +140,7 @@ say p_cat, p_dog, ...; for two classes that of the event is enough.
 """
 
 
-@grouped
+@options.grouped
 def demo(
     *,
     rng: int | None = 1,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from caltest.checks import as_array, check_choice, check_groups, check_unused, label_values
-from caltest.cli import options
+from caltest.cli import options, output
 from caltest.cli.inputs import RowsFile
-from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
 from caltest.render import number
@@ -91,7 +90,7 @@ def monitor(
     plan: Path | None = None,
     level: float | None = None,
     fail: bool = False,
-    out: Output,
+    out: output.Output,
 ) -> None:
     """Watch a model: add new rows, and answer at an error rate that holds however often one looks.
 
@@ -99,7 +98,7 @@ def monitor(
     again. Rows are counted once: a batch that was counted is refused, and calls at the same time
     wait for each other.
     """
-    form = choose_format(out.form, out.output, file=file.file, formats=OF_VERDICTS)
+    form = output.choose_format(out.form, out.output, file=file.file, formats=output.OF_VERDICTS)
     check_target(state, "STATE", inputs=(file.file,))
     if str(state) == "-" or (state.exists() and not state.is_file()):
         raise invalid("STATE must be a plain file", repr(str(state)), "write elsewhere")
@@ -130,8 +129,8 @@ def monitor(
                     rows, groups=groups, ids=names, batch_id=batch_id, again=again, **file.read_as
                 )
         try:
-            write_text(FORMATS[form](watch.verdict()), output=out.output)
-        except OutputClosed:  # by a reader who has read enough: the rows count
+            output.write_text(output.FORMATS[form](watch.verdict()), output=out.output)
+        except output.OutputClosed:  # by a reader who has read enough: the rows count
             write_whole(state, watch.to_json(indent=None))
             raise
         write_whole(state, watch.to_json(indent=None))

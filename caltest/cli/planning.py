@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import caltest
 from caltest.checks import check_unused
-from caltest.cli import calibrate, inputs, options
+from caltest.cli import calibrate, inputs, options, settings
 from caltest.cli.output import Output, progress_bar
-from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid, rows_named, shown
-
-if TYPE_CHECKING:
-    from caltest.forecasts import Forecasts
-    from caltest.planning.truths import PredictionDistribution
 
 LEVEL = 0.05
 POSITIVE = "positive numbers"
@@ -48,7 +43,7 @@ class StudyFile(inputs.NumberColumns, inputs.FileForm):
     from_logits: bool = False
     renormalize: bool = False
 
-    def distribution(self, *drawn: str) -> PredictionDistribution | Forecasts:
+    def distribution(self, *drawn: str) -> Any:
         """Return its rows, or the distribution that takes its place: `drawn` names those known."""
         from caltest.planning.truths import as_distribution, distribution_of_table
         from caltest.predictions import ModelData
@@ -101,7 +96,7 @@ class TruthOptions:
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `power` that it stands for."""
-        fitted = None if self.truth is None else calibrate.read_map(self.truth).calibrator
+        fitted = None if self.truth is None else calibrate.read_map(self.truth)[0]
         if self.intercept is None:
             return vars(self) | {"truth": fitted}
         values = numbers(self.intercept, "--intercept", "0,0.5,1")
@@ -111,7 +106,7 @@ class TruthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTests(options.DrawOptions, ChosenTests):
+class StudyTests(options.DrawOptions, settings.ChosenTests):
     """The tests of each simulated data set; how much is simulated, and from which seed."""
 
     lens: str = "strong"

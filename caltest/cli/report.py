@@ -8,27 +8,21 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
 
 import caltest
 from caltest.checks import check_choice, check_seed, check_unused
-from caltest.cli import options
+from caltest.cli import options, settings
 from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, RowsFile
 from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, split_keys
-from caltest.cli.output import Output, VerdictOutput, progress_bar
-from caltest.cli.settings import ChosenTests
 from caltest.errors import InvalidInput, invalid
 from caltest.numerics.loops import threads
 from caltest.outputs import check_target, write_whole
 from caltest.predictions.dependence import Dependence
-
-if TYPE_CHECKING:
-    from caltest.reporting import Report
-    from caltest.results import CalibratorComparison, ModelComparison
 
 NUMBER = re.compile(r"-?[0-9]+")
 
@@ -37,7 +31,7 @@ def _test(
     file: RowsFile,
     *,
     lens: options.Keys = None,
-    tests: ChosenTests,
+    tests: settings.ChosenTests,
     tolerance: float | None = None,
     equivalence: bool = False,
     by: str | None = None,
@@ -55,7 +49,7 @@ def _test(
     engine: str = "auto",
     on_error: str = "raise",
     badge: Path | None = None,
-    out: Output,
+    out: writing.Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
     write = out.writer(file.file)
@@ -68,7 +62,7 @@ def _test(
     if design is not None:
         check_unused("with --design", by=by, segments=segments)
     features: Any = {} if design is None else {"design": file.design(design)}
-    with progress_bar("testing", quiet=out.quiet) as progress:
+    with writing.progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
             beside = None if out.is_verdict else by
             check_unused("on segments, except in caltest verdict and caltest report", by=beside)
@@ -129,7 +123,7 @@ def _verdict(**given: Any) -> None:
 
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
-_verdict.__annotations__ = {**_test.__annotations__, "out": VerdictOutput}
+_verdict.__annotations__ = {**_test.__annotations__, "out": writing.VerdictOutput}
 of_a_test = options.grouped(
     n_resamples="Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision "
     "at --level needs, and up to 10^6 for a small p-value.",
@@ -196,7 +190,7 @@ def report(
         output = _beside(file.file, force=force)
     kind = writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
     form = FORMATS[kind]
-    with progress_bar("report", quiet=quiet) as progress:
+    with writing.progress_bar("report", quiet=quiet) as progress:
         from caltest.reporting.files import check_written
 
         check_written(form)
@@ -232,7 +226,7 @@ def report(
         words = list(context.obj or ())  # the command line as it was given, with its seed
         if not any(word.partition("=")[0] == "--seed" for word in words):
             words += ["--seed", str(seed)]
-        made: Report = caltest.report(
+        made = caltest.report(
             **given,
             test=tests,
             lens=_keys(lens),
@@ -308,25 +302,24 @@ def compare(
     inner_cv: int | None = None,
     reference: str | None = None,
     lens: Keys = None,
-    tests: ChosenTests,
+    tests: settings.ChosenTests,
     level: float | None = None,
     draws: DrawOptions,
     correction: str = "holm",
-    out: Output,
+    out: writing.Output,
 ) -> None:
     """Compare calibrators by nested cross-validation, or, with --models, models on the same rows.
 
     Scores, their differences with standard errors, and a test of calibration of each.
     """
     write = out.writer(file.file)
-    with progress_bar("comparing", quiet=out.quiet) as progress:
+    with writing.progress_bar("comparing", quiet=out.quiet) as progress:
         common: dict[str, Any] = {
             "score": score,
             "lens": split_keys(lens, "strong"),
             "correction": correction,
         }
         common |= {"level": level, "progress": progress, **vars(draws), **tests.asked()}
-        result: CalibratorComparison | ModelComparison
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}
             check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
@@ -339,7 +332,7 @@ def compare(
                 got = ", ".join(prefixes)
                 raise invalid("--models must name each model once", got, "leave one out")
             name = None if reference is None else reference.rstrip("_") or reference
-            result = caltest.compare_models(seen, reference=name, **common)
+            result: Any = caltest.compare_models(seen, reference=name, **common)
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}

@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from caltest.checks import check_choice, not_a_choice
-from caltest.cli import options
-from caltest.cli.completion import OF_THE_COMMAND
+from caltest.cli import completion, options
 from caltest.errors import invalid, shown
 
 Settings = dict[str, dict[str, object]]
@@ -165,7 +164,7 @@ def calibrator(
     known_maps = kinds or REGISTRY
     kind = known_maps[check_choice(method, known_maps, option)]
     names = kind._get_param_names()  # noqa: SLF001, scikit-learn's list of the options
-    known = [name for name in names if name not in OF_THE_COMMAND]
+    known = [name for name in names if name not in completion.OF_THE_COMMAND]
     chosen = f"--method {method}" if option == "--method" else f"calibrator={method}"
     values = _values(settings, known, chosen)
     if "calibrator" in known and "calibrator" not in values:

@@ -11,13 +11,11 @@ import numpy as np
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.comparison import maps, outcomes
-from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
+from caltest.comparison import maps, outcomes, scores
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import RowOptions, parted
-from caltest.results import CalibratorComparison
-from caltest.results.comparison import SELECTED
+from caltest.results import CalibratorComparison, comparison
 
 FEWEST_ROWS = 10  # rows of which parts are held out
 FOLDS = 5  # by default, and inside where those outside are a splitter's
@@ -173,10 +171,10 @@ def compare_calibrators(
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)
     predictions, calibration_set = maps.read_inputs(given)
-    chosen = check_score(score, predictions)
+    chosen = scores.check_score(score, predictions)
     if not predictions.m:
         checks.check_unused("where forecasts are compared", measures=measures)
-    functions = maps.check_functions(measures, COLUMNS)
+    functions = maps.check_functions(measures, scores.COLUMNS)
     if time_limit is not None:
         checks.check_positive(time_limit, "time_limit")
     asked: dict[str, Any] = {"folds": (cv, inner_cv), "score": chosen, "nested": True}
@@ -197,7 +195,7 @@ def compare_calibrators(
         keep = [k for k, winner in enumerate(winners) if winner == name]
         found[name] = outcomes.evaluate(calibrator, setup, keep)
         tell(done, 2 * len(compared))
-    everything = {**found, SELECTED: outcomes.of_selected(found, winners, setup)}
+    everything = {**found, comparison.SELECTED: outcomes.of_selected(found, winners, setup)}
     rows = tuple(outcomes.rows_of(compared, everything, setup, winners))
     selected = outcomes.selection({name: [found[name].judged(setup)] for name in compared})[0]
     best, notes_of_best = fit_to_all(compared[selected], predictions, calibration_set)
@@ -215,7 +213,7 @@ def make_setup(
     calibration_set: maps.AnySet | None = None,
     *,
     folds: tuple[object, object] = (FOLDS, None),
-    score: ProperScore | None = None,
+    score: scores.ProperScore | None = None,
     tests_of: outcomes.CalibrationTests,
     functions: Mapping[str, object] | None = None,
     seed: int,
@@ -255,7 +253,7 @@ def make_setup(
         data=calibration_set or maps.set_of(predictions),
         pairs=tuple(pairs),
         inner=tuple(map(tuple, inner)),
-        score=score or check_score(None, predictions),
+        score=score or scores.check_score(None, predictions),
         tests_of=tests_of,
         measures=functions or {},
         seed=seed,
@@ -275,8 +273,7 @@ def fit_to_all(calibrator: maps.AnyCalibrator, rows: Any, data: Any) -> tuple[An
         warnings.simplefilter("always", DegenerateDataWarning)
         if data is not None and data.from_logits:
             best.set_params(classes=rows.classes.tolist())
-            names = rows.classes[rows.labels]
-            best.fit(data.inputs.values, names, rows.sample_weight)
+            best.fit(data.inputs.values, rows.classes[rows.labels], rows.sample_weight)
         else:
             best.fit(rows)
     return best, [str(one.message) for one in caught]
@@ -302,7 +299,7 @@ def facts_of(found: outcomes.Outcomes, setup: outcomes.Setup, cv: object) -> dic
         notes += [f"{name}: {text}" for text in outcome.remarks]
     return {
         "score": setup.score.title,
-        "lens_of_measures": lens_of_measures(predictions.m),
+        "lens_of_measures": scores.lens_of_measures(predictions.m),
         "method": "; ".join(dict.fromkeys(test.method for tests in parts for test in tests)),
         "data_name": predictions.source,
         "n": predictions.n,

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import FORECAST_MAPS, REGISTRY, Calibrator
+from caltest.calibrators import FORECAST_MAPS, REGISTRY, Calibrator, forecasts
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds, for_classes
-from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
 from caltest.comparison.scores import ProperScore, mean_score, row_scores, ruled_out, units_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
-from caltest.types import Floats, Order
+from caltest.types import AnyArray, Floats, Order
 
 BY_KEY: dict[str, Any] = {"isotonic": {"bound": "auto"}}  # a 0 in one row would decide log losses
 # Of forecasts, each after those with fewer numbers.
@@ -32,8 +30,8 @@ MAPS_OF_FORECASTS: Mapping[str, object] = {
     "beta-pit": "beta-pit",
     "isotonic-pit": "isotonic-pit",
 }
-AnySet = CalibrationSet | ForecastSet
-AnyCalibrator = Calibrator | ForecastCalibrator
+AnySet = CalibrationSet | forecasts.ForecastSet
+AnyCalibrator = Calibrator | forecasts.ForecastCalibrator
 OF_CLASSES = "calibrator of probabilities"
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
@@ -145,7 +143,7 @@ def simple_maps(n: int, m: int, *, ordinal: bool = False) -> dict[str, object]:
 def set_of(predictions: Any, logits: Floats | None = None) -> AnySet:
     """Return what maps are fitted to, checked probabilities or logits, or forecasts."""
     if not predictions.m:
-        return ForecastSet(predictions)
+        return forecasts.ForecastSet(predictions)
     inputs = Inputs(predictions.probs if logits is None else logits, from_logits=logits is not None)
     return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
@@ -206,20 +204,19 @@ def _made(name: str, value: object, m: int, *, from_logits: bool, asked_as: str)
     return calibrator
 
 
-def _made_of_forecasts(value: object, asked_as: str) -> ForecastCalibrator:
+def _made_of_forecasts(value: object, asked_as: str) -> forecasts.ForecastCalibrator:
     if isinstance(value, str):
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, asked_as)]()
-    kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
+    kind, remedy = forecasts.ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
     asked = asked_as, remedy, "calibrator of forecasts"
-    made: ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
+    made: forecasts.ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
     return made
 
 
 def split(predictions: Any, cv: object, seed: int, *, by_label: bool) -> list[Fold]:
     """Split rows into training and held-out rows; a splitter is given the groups, if any."""
-    options = {}
-    if hasattr(cv, "split") and predictions.groups is not None:
-        options["groups"] = predictions.groups
+    is_grouped = hasattr(cv, "split") and predictions.groups is not None
+    options = {"groups": predictions.groups} if is_grouped else {}
     cv = check_folds(cv)
     if isinstance(cv, int) and not (by_label and predictions.m and not predictions.has_dependence):
         cv = _random_folds(predictions, cv, seed)
@@ -245,9 +242,7 @@ def _random_folds(predictions: Rows, k: int, seed: int) -> list[Fold]:
     return [(kept[~test], kept[test]) for test in held]
 
 
-def fit_map(
-    calibrator: AnyCalibrator, data: AnySet, classes: NDArray[np.generic], fold: Fold
-) -> FittedMap:
+def fit_map(calibrator: AnyCalibrator, data: AnySet, classes: AnyArray, fold: Fold) -> FittedMap:
     """Fit a clone to the training rows of a fold and predict the others."""
     train, test = fold
     shared = np.unique(np.linspace(0, data.n - 1, min(data.n, PROBES)).astype(np.intp))

@@ -13,14 +13,11 @@ import numpy as np
 
 from caltest import checks
 from caltest import measures as all_measures
-from caltest.comparison import outcomes, scores
-from caltest.comparison.maps import check_functions
+from caltest.comparison import maps, outcomes, ranking, scores
 from caltest.comparison.pairs import compared_pairs
-from caltest.comparison.ranking import check_control, check_names
 from caltest.errors import DegenerateDataWarning, an, invalid
 from caltest.htests.combine import adjusted_pvalues
-from caltest.predictions import ModelData, Rows, tables
-from caltest.predictions.model_data import FORECASTS
+from caltest.predictions import ModelData, Rows, model_data, tables
 from caltest.predictions.models import is_forecaster, is_model
 from caltest.predictions.options import RowOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
@@ -156,10 +153,10 @@ def compare_models(
     if all(isinstance(one, Rows) for one in named.values()):
         checks.check_unused("where all models are Predictions or Forecasts", data=data, **columns)
     if reference is not None:
-        check_control(reference, list(named), "reference")
+        ranking.check_control(reference, list(named), "reference")
     seen = _same_rows({name: _rows(one, given) for name, one in named.items()})
     chosen = scores.check_score(score, next(iter(seen.values())))
-    functions = check_functions(measures, scores.COLUMNS)
+    functions = maps.check_functions(measures, scores.COLUMNS)
     first, names = next(iter(seen.values())), list(seen)
     weight = first.weights
     confidence = CONFIDENCE if tests_of.level is None else 1 - tests_of.level
@@ -183,6 +180,13 @@ def compare_models(
         )
         for name, each in seen.items()
     )
+    tested = []  # with the same seed, and adjusted over all
+    for done, (name, each) in enumerate(seen.items(), start=1):
+        tested += [replace(row, data_name=name) for row in tests_of(each, seed)]
+        if progress is not None:
+            progress(done, len(seen))
+    adjusted, method = adjusted_pvalues([row.pvalue for row in tested], tests_of.correction)
+    of_tests: dict[str, Any] = {"level": tests_of.level, "library": first.library}
     return ModelComparison(
         rows=rows,
         score=chosen.title,
@@ -197,7 +201,7 @@ def compare_models(
         library=first.library,
         seed=seed,
         notes=(*notes, *(f"{name}: {text}" for name, text in first.described.items())),
-        tests=_tested(seen, tests_of, seed, progress),
+        tests=HTestTable(tuple(tested), method, adjusted, **of_tests),
         **tests_of.facts,
     )
 
@@ -211,7 +215,7 @@ def _rows(model: Any, given: ModelData) -> Rows:
         names = model if isinstance(model, list | tuple) else [model]
         if all(isinstance(one, str) for one in names):
             return replace(given, probs=model, features=None).rows()
-        if isinstance(model, Mapping) and set(model) <= {*FORECASTS}:
+        if isinstance(model, Mapping) and set(model) <= {*model_data.FORECASTS}:
             return replace(given, **model, features=None).rows()
         return replace(given, model=model, features=given.features if asks else None).rows()
     if not asks and isinstance(data, tuple) and len(data) == 2:
@@ -247,29 +251,10 @@ def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
     return seen
 
 
-def _tested(
-    seen: Mapping[str, Rows],
-    tests_of: outcomes.CalibrationTests,
-    seed: int,
-    progress: Callable[[int, int], None] | None,
-) -> HTestTable:
-    """Test each model with the same seed, and adjust over all tests."""
-    rows = []
-    for done, (name, predictions) in enumerate(seen.items(), start=1):
-        rows += [replace(row, data_name=name) for row in tests_of(predictions, seed)]
-        if progress is not None:
-            progress(done, len(seen))
-    adjusted, method = adjusted_pvalues([row.pvalue for row in rows], tests_of.correction)
-    library = next(iter(seen.values())).library
-    return HTestTable(tuple(rows), method, adjusted, level=tests_of.level, library=library)
-
-
-def _difference(
-    name: str, reference: str, pairs: Sequence[ScoreDifference]
-) -> ScoreDifference | None:
-    """Return the comparison of a model with the reference, turned round where it is stored so."""
-    own = next((pair for pair in pairs if {pair.name, pair.other} == {name, reference}), None)
-    return own.reversed() if own is not None and own.name == reference else own
+def _difference(name: str, other: str, pairs: Sequence[ScoreDifference]) -> ScoreDifference | None:
+    """Return the comparison of a model with the other, turned round where it is stored so."""
+    own = next((pair for pair in pairs if {pair.name, pair.other} == {name, other}), None)
+    return own.reversed() if own is not None and own.name == other else own
 
 
 def _parts(predictions: Any, score: scores.ProperScore | None) -> dict[str, float]:
@@ -290,5 +275,5 @@ def check_models(models: object) -> dict[str, object]:
         rule = "models must be a dict of at least two names and models"
         got = f"{len(models)}" if isinstance(models, Mapping) else an(type(models).__name__)
         raise invalid(rule, got, "pass {'forest': forest, 'boosting': boosting}")
-    names = check_names([str(key) for key in models], len(models), "models")
+    names = ranking.check_names([str(key) for key in models], len(models), "models")
     return dict(zip(names, models.values(), strict=True))

@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest import checks
+from caltest import checks, render
 from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.scores import (
-    EVERY,
-    ProperScore,
-    in_range,
-    mean_and_error,
-    mean_score,
-    ruled_out,
-)
+from caltest.comparison.scores import EVERY, ProperScore, mean_and_error, mean_score, ruled_out
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import Sheet
 from caltest.results import ComparedCalibrator, HTest
 from caltest.results.comparison import REFERENCE, sheet_of_maps
 from caltest.types import Codes, Floats
@@ -81,7 +73,7 @@ seed, correction, level, notes
         """Return the row of a map."""
         return next(row for row in self.rows if row.name == name)
 
-    def sheet(self) -> Sheet:
+    def sheet(self) -> render.Sheet:
         """Return what is printed."""
         title = "Out of fold: each row is predicted by a map that was not fitted to it"
         return sheet_of_maps(self, title)
@@ -362,7 +354,7 @@ def choose(
             break
     gain, error = gains[name]
     half = math.inf if error is None else times * error
-    low, high = in_range(-gain - half, -gain + half, score, m)
+    low, high = score.in_range(-gain - half, -gain + half, m)
     return BestMap(
         name=name,
         calibrator=maps[name],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,16 +11,9 @@ import numpy as np
 
 from caltest import checks
 from caltest.calibrators.ensemble import Fold
+from caltest.comparison import maps as all_maps
 from caltest.comparison import scores
-from caltest.comparison.maps import (
-    AnyCalibrator,
-    AnySet,
-    FittedMap,
-    fit_map,
-    held_out,
-    inner_score,
-    to_score,
-)
+from caltest.comparison.maps import AnyCalibrator, AnySet, FittedMap
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
@@ -32,8 +24,7 @@ from caltest.measures.own import measure_of
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions, Rows
 from caltest.predictions.options import RowOptions
-from caltest.results import ComparedCalibrator, HTest, TestedPart
-from caltest.results.comparison import REFERENCE, SELECTED
+from caltest.results import ComparedCalibrator, HTest, TestedPart, comparison
 from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
@@ -145,7 +136,7 @@ class Setup:
     def scored(self, parts: Sequence[FittedMap]) -> dict[str, Floats]:
         """Return the scores of the held-out rows of all folds, by name."""
         found = [
-            scores.row_scores(to_score(self.predictions, test, part.predicted), self.score)
+            scores.row_scores(all_maps.to_score(self.predictions, test, part.predicted), self.score)
             for (_, test), part in zip(self.pairs, parts, strict=True)
         ]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
@@ -153,7 +144,7 @@ class Setup:
     def pooled(self, parts: Sequence[FittedMap]) -> Predictions:
         """Return the held-out rows of all folds with what the maps predict for them."""
         found = np.concatenate([part.predicted for part in parts])
-        return cast("Predictions", held_out(self.predictions, self.rows, found))
+        return cast("Predictions", all_maps.held_out(self.predictions, self.rows, found))
 
     def reported(self, parts: Sequence[FittedMap]) -> dict[str, float]:
         """Return the calibration errors of all folds together; none of forecasts."""
@@ -162,7 +153,7 @@ class Setup:
     def fitted(self, calibrator: AnyCalibrator) -> list[FittedMap]:
         """Fit a calibrator to every training set."""
         fits = [(calibrator, self.data, self.predictions.classes, fold) for fold in self.pairs]
-        return list(map_threads(fit_map, fits, self.tests_of.n_jobs))
+        return list(map_threads(all_maps.fit_map, fits, self.tests_of.n_jobs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +193,7 @@ class CrossValidated:
     def judged(self, setup: Setup) -> tuple[float, int]:
         """Return the loss, and of forecasts the number of outcomes that are ruled out."""
         ruled = 0 if setup.predictions.m else scores.ruled_out(self.scores, setup.weight)
-        return math.inf if self.loss is None else self.loss, ruled
+        return np.inf if self.loss is None else self.loss, ruled
 
 
 Outcomes = Mapping[str, CrossValidated]  # by the names of the maps
@@ -214,7 +205,7 @@ def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[tuple[float, 
         (calibrator, setup.predictions.subset(train), setup.data.rows(train), inner, setup.score)
         for (train, _), inner in zip(setup.pairs, setup.inner, strict=True)
     ]
-    return tuple(map_threads(inner_score, searches, setup.tests_of.n_jobs))
+    return tuple(map_threads(all_maps.inner_score, searches, setup.tests_of.n_jobs))
 
 
 def selection(inner: Mapping[str, Sequence[tuple[float, int]]]) -> tuple[str, ...]:
@@ -279,7 +270,7 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
                 own = cast("Any", first.fitted).calibrate(setup.data.rows(rows[order]).inputs)
             # Of all folds together the seed is that of the caller.
             seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
-            part = held_out(predictions, rows[order], own)
+            part = all_maps.held_out(predictions, rows[order], own)
             tests[folds] = known.get(folds) or setup.tests_of(part, seed)
     except NotApplicable as error:
         tests = {}
@@ -308,9 +299,9 @@ def rows_of(
     maps: Maps, outcomes: Outcomes, setup: Setup, chosen: tuple[str, ...] = ()
 ) -> Iterator[ComparedCalibrator]:
     """Yield rows of outcomes with adjusted p-values; `chosen` is what the selection chose."""
-    reference = outcomes[REFERENCE].scores[setup.score.title]
+    reference = outcomes[comparison.REFERENCE].scores[setup.score.title]
     texts = {name: " ".join(repr(each).split()) for name, each in maps.items()}
-    texts[SELECTED] = f"the least {setup.score.title} inside of the training rows"
+    texts[comparison.SELECTED] = f"the least {setup.score.title} inside of the training rows"
     tested, weight, units = _combined(outcomes, setup), setup.weight, setup.units
     for name, outcome in outcomes.items():
         difference, stderr, own = None, None, outcome.scores
@@ -318,7 +309,7 @@ def rows_of(
             with np.errstate(invalid="ignore"):  # both infinite
                 differences = own[setup.score.title] - reference
             mean, stderr = scores.mean_and_error(differences, weight, units)
-            difference = None if math.isnan(mean) else mean
+            difference = None if np.isnan(mean) else mean
         yield ComparedCalibrator(
             name=name,
             scores={key: scores.mean_score(values, weight) for key, values in own.items()},
@@ -328,14 +319,13 @@ def rows_of(
             reason=outcome.reason,
             calibrator=texts[name],
             tests=tested[name],
-            chosen=chosen if name == SELECTED else (),
+            chosen=chosen if name == comparison.SELECTED else (),
         )
 
 
 def _combined(outcomes: Outcomes, setup: Setup) -> dict[str, tuple[TestedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
-    weight = setup.predictions.weights
-    sizes = np.array([weight[test].sum() for _, test in setup.pairs])
+    sizes = np.array([setup.predictions.weights[test].sum() for _, test in setup.pairs])
     parts: dict[str, list[TestedPart]] = {}
     for name, outcome in outcomes.items():
         weights = [float(sizes[list(folds)].sum()) for folds in outcome.tests]

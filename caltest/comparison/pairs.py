@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -10,17 +9,15 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest.comparison import scores
-from caltest.comparison.outcomes import CalibrationTests
+from caltest.comparison import outcomes, scores
 from caltest.htests.combine import adjusted_pvalues
 from caltest.intervals.mean import ScoredRows
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws, drawn_values
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Predictions
+from caltest.predictions import Predictions, Rows
 from caltest.predictions.redrawing import Inversion
-from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
 from caltest.types import Codes, Floats, Order
 
@@ -39,7 +36,7 @@ def compared_pairs(
     losses: Losses,
     pairs: Pairs,
     confidence: float,
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     seed: int,
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""
@@ -63,7 +60,7 @@ def compared_pairs(
         if pvalue is not None:
             both = models[name], models[other]
             pvalue = max(pvalue, redrawn_pvalue(*both, score, differences, **draws))
-        if stderr is not None and math.isfinite(mean):
+        if stderr is not None and np.isfinite(mean):
             low, high = mean - quantile * stderr, mean + quantile * stderr
             if pvalue is not None:  # a difference that is found stays one
                 ends, is_found = Ends(low, high, mean, ""), pvalue <= 1.0 - confidence
@@ -74,7 +71,7 @@ def compared_pairs(
             if pvalue is not None and pvalue > 1.0 - confidence and not low <= 0.0 <= high:
                 # The test does not reject 0: the interval about the same middle reaches it.
                 low, high = (0.0, low + high) if low > 0.0 else (low + high, 0.0)
-            low, high = scores.in_range(low, high, score, first.m)
+            low, high = score.in_range(low, high, first.m)
         found = {"stderr": stderr, "low": low, "high": high, "pvalue": pvalue}
         compared.append(ScoreDifference(name=name, other=other, difference=mean, **found))
     reason = "the score is infinite, so that no difference from it has an error or a p-value"
@@ -164,7 +161,7 @@ def with_row_unseen(
     a, b, table = score.between(first, second)
     if are_many(row_moments(a, b, table), first.weights) or not np.isfinite(table).all():
         return ends
-    values = first.weights[:, None] * table, first.weights * differences, -math.inf
+    values = first.weights[:, None] * table, first.weights * differences, -np.inf
     rows = ScoredRows.of_rows(cast("Predictions", first), *values)
     rows = replace(rows, probs=(a + b) / 2.0, in_tail=first.m > 2)
     return rows.with_row_unseen(ends, level, draws)
@@ -232,8 +229,7 @@ def redrawn_pvalue(
     def between(rows: Order) -> tuple[Floats, Floats, Floats]:
         return score.between(first.subset(kept[rows]), second.subset(kept[rows]))
 
-    moments = [row_moments(*between(rows)) for rows in blocks]
-    places = places_between(np.hstack(moments), weight)
+    places = places_between(np.hstack([row_moments(*between(rows)) for rows in blocks]), weight)
 
     def redrawn_sums(rows: Order) -> Floats:
         """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""

@@ -210,9 +210,7 @@ def rank_methods(
 FRIEDMAN = "chi2", "chi2_pvalue", "statistic", "pvalue"
 
 
-def _friedman(
-    ranks: Floats, size: int, ties: float, least: float
-) -> tuple[float, float, float, float]:
+def _friedman(ranks: Floats, size: int, ties: float, least: float) -> tuple[float, ...]:
     """Return chi-squared and F, each with its upper tail, which is exp(least) at least."""
     k = ranks.size
     # The chance of such ranks but for the names of methods, below which both tails may fall.

@@ -74,6 +74,11 @@ class ProperScore:
         difference = self.of_classes(first.probs) - self.of_classes(second.probs)
         return first.probs, second.probs, difference
 
+    def in_range(self, low: float, high: float, m: int) -> tuple[float, float]:
+        """Cut an interval of a difference off where no difference of the score can be."""
+        most = self.largest(m)
+        return max(low, -most), min(high, most)
+
 
 class ForecastScore(ProperScore):
     """A proper score of forecasts of numbers."""
@@ -86,8 +91,7 @@ class ForecastScore(ProperScore):
     def between(self, first: Any, second: Any) -> tuple[Floats, Floats, Floats]:
         """As of classes: K points of either law, whose weights give expectations under it."""
         (x, p), (y, q) = first.law.nodes(), second.law.nodes()
-        points = np.hstack([x, y])
-        scores = [self.formula(one.law, points) for one in (first, second)]
+        scores = [self.formula(one.law, np.hstack([x, y])) for one in (first, second)]
         a, b = (np.where(np.isinf(each), LARGEST_LOG, each) for each in scores)
         return np.hstack([p, 0.0 * q]), np.hstack([0.0 * p, q]), a - b
 
@@ -193,12 +197,6 @@ def mean_and_error(differences: Floats, weight: Floats, units: Codes) -> tuple[f
         return mean, None
     total = float(np.square(sums_of_units((w * (d - mean))[:, None], units)).sum())
     return mean, math.sqrt(total * count / (count - 1)) / float(w.sum())
-
-
-def in_range(low: float, high: float, score: ProperScore, m: int) -> tuple[float, float]:
-    """Cut an interval of a difference off where no difference of the score can be."""
-    most = score.largest(m)
-    return max(low, -most), min(high, most)
 
 
 def lens_of_measures(m: int) -> str:

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from caltest.checks import check_choice, check_not_label
-from caltest.checks.arrays import listing
+from caltest.checks import arrays, check_choice, check_not_label
 from caltest.errors import NotApplicable, invalid, rows_named
 from caltest.lenses import Lens
 from caltest.measures import Measure
@@ -131,7 +130,7 @@ def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, d
     frame = data if source is None else source.native
     if not tables.is_table(frame):
         remedy = "pass a data frame, a file, or the columns themselves"
-        raise invalid("design must name columns of a data frame", listing(names), remedy)
+        raise invalid("design must name columns of a data frame", arrays.listing(names), remedy)
     table = tables.table_of_frame(frame)
     for name in names:
         check_not_label(given.label, "design", check_choice(name, table.names, "design"))

@@ -19,8 +19,7 @@ from caltest.lenses.base import each_once
 from caltest.measures.gap import gap_of_cells
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import bind_cells, exact_tests
-from caltest.results import GroupsTest, HTest, HTestTable
-from caltest.results.htest import Counted
+from caltest.results import GroupsTest, HTest, HTestTable, htest
 from caltest.sources import Cells, Counting, count_rows
 from caltest.sources.columns import Columns
 from caltest.sources.sources import Reader
@@ -168,7 +167,7 @@ def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplic
             yield one
             continue
         gap = gap_of_cells(cells, "confidence" if plan.lens.is_confidence else "event", cells.event)
-        counted = Counted(plan.measure, plan.lens, cells, plan.seed)
+        counted = htest.Counted(plan.measure, plan.lens, cells, plan.seed)
         yield Answer(plan, next(outcomes), cells.rows, gap, cells, counted=counted)
 
 

@@ -19,11 +19,9 @@ from caltest.measures.gap import event_rows, gap_of_sums
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import chunk_tests, exact_tests
 from caltest.predictions import tables
-from caltest.sources import Counting
-from caltest.sources.chunks import SHARE, Chunk, Survey
+from caltest.sources import Counting, chunks, sources
 from caltest.sources.columns import Columns, column
 from caltest.sources.readings import Readings, batches_of
-from caltest.sources.sources import Reader, SourcePart
 
 STRONG = "strong"
 
@@ -39,7 +37,7 @@ class RowsByChunks(Answering):
         What their columns hold.
     """
 
-    def __init__(self, reader: Reader, counting: Counting) -> None:
+    def __init__(self, reader: sources.Reader, counting: Counting) -> None:
         self.reader, self.counting = reader, counting
         self.name, self.m = reader.source.name, len(counting.columns.classes)
 
@@ -55,12 +53,12 @@ class RowsByChunks(Answering):
                 reason = f"chunks are for the lens {STRONG!r}, not for {str(lens)!r}"
                 raise NotApplicable(reason, "use engine='cells' or 'rows'")
         probs = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
-        few = Survey.of(3, (0, 0), [Chunk(probs, np.array([0, 1]), {})])
+        few = chunks.Survey.of(3, (0, 0), [chunks.Chunk(probs, np.array([0, 1]), {})])
         for _, measure in asked.measures:
             measure.bind_chunks(few, "abc")
 
     @classmethod
-    def of(cls, reader: Reader, columns: Columns, asked: Asked) -> RowsByChunks:
+    def of(cls, reader: sources.Reader, columns: Columns, asked: Asked) -> RowsByChunks:
         """Check that there are several classes."""
         if len(columns.classes) == 2:
             remedy = "use engine='cells' or 'rows' for two"
@@ -84,7 +82,7 @@ class RowsByChunks(Answering):
             bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
             draws = Draws(asked.most_resamples, asked.seed)
             found = chunk_tests(bound, draws, partial(readings.redraw, survey))
-        confidence, squares, right, both = (survey.confidence / SHARE).tolist()
+        confidence, squares, right, both = (survey.confidence / chunks.SHARE).tolist()
         n, variance = survey.n, confidence - squares
         shares = confidence / n, right / n
         residuals = squares - 2.0 * both + right - n * (shares[0] - shares[1]) ** 2
@@ -110,7 +108,7 @@ class ForecastsByChunks(RowsByChunks):
 
     m = 0
 
-    def __init__(self, reader: Reader, names: Sequence[str], asked: Asked) -> None:
+    def __init__(self, reader: sources.Reader, names: Sequence[str], asked: Asked) -> None:
         self.reader, self.names, self.given = reader, names, asked.given
         self.name, self.progress = reader.source.name, asked.progress
 
@@ -134,7 +132,7 @@ class ForecastsByChunks(RowsByChunks):
             measure.bind_pits(counts)
 
     @classmethod
-    def of(cls, reader: Reader, columns: Any, asked: Asked) -> ForecastsByChunks:
+    def of(cls, reader: sources.Reader, columns: Any, asked: Asked) -> ForecastsByChunks:
         """Check that the rows can be read as often as they have to be."""
         if reader.source.is_stream and _groups(asked) > 1:
             reason = "the default test reads forecasts twice, and an iterator is read once"
@@ -167,7 +165,7 @@ class ForecastsByChunks(RowsByChunks):
         found = exact_tests(bound, Draws(**asked.draws(plans[0].seed)))
         yield from (Answer(plan, one, n, gap) for plan, one in zip(plans, found, strict=True))
 
-    def _batches(self, parts: Iterable[SourcePart]) -> Iterator[tuple[int, Any]]:
+    def _batches(self, parts: Iterable[sources.SourcePart]) -> Iterator[tuple[int, Any]]:
         """Yield the rows, some at a time, with the number of the first."""
         start = 0
         for done, part in enumerate(parts, start=1):
@@ -180,7 +178,7 @@ class ForecastsByChunks(RowsByChunks):
             if self.progress is not None:
                 self.progress(done, self.reader.source.known or done)
 
-    def _sample(self, parts: Iterable[SourcePart]) -> Forecasts:
+    def _sample(self, parts: Iterable[sources.SourcePart]) -> Forecasts:
         """Return every so many of the rows."""
         frames = [frame[-start % SAMPLED :: SAMPLED] for start, frame in self._batches(parts)]
         self.reader.check_rows(sum(frame.height for frame in frames))
@@ -188,8 +186,7 @@ class ForecastsByChunks(RowsByChunks):
 
     def _forecasts(self, start: int, frame: Any) -> Forecasts:
         with rows_named(lambda row: self.reader.source.place(start + row)):
-            columns = self.given.forecasts
-            rows = Forecasts.from_frame(frame, label=self.given.label, **columns)
+            rows = Forecasts.from_frame(frame, label=self.given.label, **self.given.forecasts)
         return rows.numbered_from(start)
 
 
@@ -198,7 +195,7 @@ def _groups(asked: Asked) -> int:
     return max(measure.pit_groups for _, measure in asked.measures)
 
 
-def columns_of_forecasts(reader: Reader, asked: Asked) -> list[str]:
+def columns_of_forecasts(reader: sources.Reader, asked: Asked) -> list[str]:
     """Return the columns that forecasts and outcomes are made of."""
     frame, found = reader.first().open(), dict[str, None]()
 

@@ -98,8 +98,7 @@ def adjusted_pvalues(pvalues: Sequence[float], correction: str | None) -> tuple[
     if method == "holm":
         p = np.array(pvalues, dtype=float)
         order, out = np.argsort(p), np.empty_like(p)
-        scaled = p[order] * np.arange(p.size, 0, -1)
-        out[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+        out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), 1.0)
         return out, method
     from statsmodels.stats.multitest import multipletests
 
@@ -333,9 +332,7 @@ class GroupsCall:
         draws = {**asked.draws(asked.seed), "n_resamples": most}
         tested = [self._tested(many, draws) for many in parts]
         first, notes, nearest = tested[0], list(self.notes), measure.few_rows()
-        arrays = {
-            name: np.concatenate([one.arrays[name] for one in tested]) for name in first.arrays
-        }
+        arrays = {key: np.concatenate([one.arrays[key] for one in tested]) for key in first.arrays}
         if wrong := sum(one.impossible for one in tested[: 1 if overlap else None]):
             labels = "1 label has" if wrong == 1 else f"{wrong} labels have"
             notes.append(f"{labels} probability 0: that alone contradicts the predictions")

@@ -8,7 +8,6 @@ compared between groups.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -208,8 +207,7 @@ class Event:
         """
         own = self.group == g
         weight, size = self.weight[own], self.size[own]
-        gamma = self.curve(self.basis, own)[:-1]
-        others = expit(self.x[own] + self.basis[own] @ gamma)
+        others = expit(self.x[own] + self.basis[own] @ self.curve(self.basis, own)[:-1])
         mass = float(weight @ size)
         observed = float(weight @ self.hits[own]) / mass
         variance = max(variance, 0.0) * self.points[g] ** 2  # rounding may leave less than 0
@@ -224,7 +222,7 @@ class Event:
             n=int(size.sum()),
             predicted=float(weight @ (size * others)) / mass,
             observed=observed,
-            deviation=math.sqrt(variance),
+            deviation=float(np.sqrt(variance)),
             effective=float(max(effective, rows) if clusters is None else effective or rows),
             clusters=None if clusters == 1 else clusters,
         ).one_of(count)

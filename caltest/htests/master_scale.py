@@ -12,13 +12,11 @@ from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named, shown
 from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.run import REGISTRY
-from caltest.measures import Measure
+from caltest.measures import Measure, gap
 from caltest.measures.base import keys_offering
-from caltest.measures.gap import gap_of_counts
 from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
-from caltest.results import HTest, HTestTable
-from caltest.results.htest import GradeCounts
+from caltest.results import HTest, HTestTable, htest
 from caltest.types import AnyArray, Codes, Floats
 
 TESTS = keys_offering("outcome_of_counts")
@@ -202,9 +200,8 @@ def _scale(
     else:
         if not tables.is_table(data):
             rule, got = "data must be a data frame", f"type {type(data).__name__}"
-            raise invalid(
-                rule, got, "pass a pandas, polars or Arrow table, or columns without data="
-            )
+            remedy = "pass a pandas, polars or Arrow table, or columns without data="
+            raise invalid(rule, got, remedy)
         table = tables.table_of_frame(data)
         found = [tables.column_or_values(table, values, key) for key, values in given.items()]
         pd, defaults, n, grades = found
@@ -241,8 +238,8 @@ def _rows(
                 claim=f"each obligor of the grade defaults with probability {pd:.4g}",
                 level=level,
                 group=grade,
-                counts=GradeCounts(measure, d, n),
-                size=measure.sized(gap_of_counts(pd, d, n, "default")),
+                counts=htest.GradeCounts(measure, d, n),
+                size=measure.sized(gap.gap_of_counts(pd, d, n, "default")),
                 **TESTED,
             )
 
@@ -262,10 +259,8 @@ def _portfolio(
             notes.append(f"{name} is left out: {error}")
         else:
             notes += outcome.notes
-            # Its notes are those of the table.
-            whole = replace(outcome, parameters={"grades": len(pd)}, notes=())
-            test = HTest.from_outcome(
-                whole,
+            test = HTest.from_outcome(  # whose notes are those of the table
+                replace(outcome, parameters={"grades": len(pd)}, notes=()),
                 test=name,
                 method=f"Asymptotic test of calibration of all grades: {measure.description}",
                 estimate_name=outcome.statistic_name,

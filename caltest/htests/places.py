@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, share_limits
@@ -25,7 +24,7 @@ from caltest.numerics.labels import label_dtype, resample_keys, row_hashes
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.sources import Cells
-from caltest.types import Flags, Floats, Ints, Labels, SmallInts
+from caltest.types import AnyArray, Flags, Floats, Ints, Labels, SmallInts
 
 Named = tuple[Gap, Where, float]
 
@@ -83,7 +82,7 @@ class Aspect:
     where: Where
     ends: Floats
     start: int
-    part: NDArray[np.integer]
+    part: AnyArray
 
     def inside(self, first: int, stop: int) -> Flags:
         """Return which rows or cells are in the parts from `first` on, before `stop`."""
@@ -395,6 +394,5 @@ def find_places(
         found += search.places(n_resamples=n_resamples, seed=seed, level=own_level)
     asked = [(gap, replace(where, lens=lens, group=named), pvalue) for gap, where, pvalue in found]
     return tuple(
-        replace(gap, name=where.words, pvalue=among * pvalue, where=where)
-        for gap, where, pvalue in asked
+        replace(gap, name=where.words, pvalue=among * p, where=where) for gap, where, p in asked
     )

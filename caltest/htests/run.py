@@ -9,9 +9,8 @@ from typing import Any, TypedDict, Unpack
 
 from caltest import checks
 from caltest.errors import invalid, shown
+from caltest.htests import runner, ways
 from caltest.htests.asked import Asked, read, with_design
-from caltest.htests.runner import RowsInMemory
-from caltest.htests.ways import choose, run_segments
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
@@ -20,14 +19,7 @@ from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
-from caltest.predictions.options import (
-    ColumnOptions,
-    ForecastOptions,
-    Reading,
-    RowOptions,
-    did_you_mean,
-    parted,
-)
+from caltest.predictions import options as reading
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -97,8 +89,8 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
             takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
             also = f", or name a test that takes it, such as {takes!r}" if takes else ""
-            others = *Reading.__annotations__, *ARGUMENTS  # which this caller does not take
-            near = did_you_mean(name, [*known, *others])
+            others = *reading.Reading.__annotations__, *ARGUMENTS  # which this caller does not take
+            near = reading.did_you_mean(name, [*known, *others])
             remedy = "leave it out" if name in others else near or remedy
             named = ", ".join(tests) or "none is"
             rule = f"options must be taken by a test named by its key ({named})"
@@ -155,11 +147,15 @@ class MeasureOptions(TypedDict, total=False):
     width: Any
 
 
-class CalibrationOptions(Reading, MeasureOptions, total=False):
-    """What `test_calibration` takes beside its own arguments: data options, and of measures."""
+class EveryOption(MeasureOptions, total=False):
+    """The same, and those whose names are arguments of a comparison."""
 
     reference: Any
     score: Any
+
+
+class CalibrationOptions(reading.Reading, EveryOption, total=False):
+    """What `test_calibration` takes beside its own arguments: data options, and of measures."""
 
 
 # ---- the function --------------------------------------------------------------------------------
@@ -345,8 +341,8 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    kinds = ColumnOptions, RowOptions, ForecastOptions, Reading
-    columns, rows, forecasts, how, options = parted(data_and_test_options, *kinds)
+    kinds = reading.ColumnOptions, reading.RowOptions, reading.ForecastOptions, reading.Reading
+    columns, rows, forecasts, how, options = reading.parted(data_and_test_options, *kinds)
     given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
     engine = how.get("engine", "auto")
     settings: dict[str, Any] = {"progress": how.get("progress")}
@@ -354,12 +350,10 @@ def test_calibration(
     if segments is not None:
         own: dict[str, Any] = {"test": test, "by": by, "null": null, "tolerance": tolerance}
         own |= {"equivalence": equivalence, "correction": correction}
-        names = "cluster", "time", "lag"
-        of_rows = {name: getattr(given, name) for name in names}
-        check_for_segments(lens, options, **own, **of_rows)
+        check_for_segments(lens, options, **own, **vars(given.dependence))
         settings |= {"n_resamples": n_resamples, "rng": rng, "level": level}
         with threads(checks.check_jobs(n_jobs)):
-            return run_segments(engine, replace(given, by=segments), lens, options, settings)
+            return ways.run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
     checks.check_correction(correction)
@@ -384,13 +378,13 @@ def test_calibration(
         **settings,
     )
     jobs = checks.check_jobs(n_jobs)
-    source, way = choose(engine, asked)
+    source, way = ways.choose(engine, asked)
     if way is not None:
         with threads(jobs):
             return way.run(asked)
     predictions, keys = read(given, source)  # a model predicts with all threads that it has
     with threads(jobs):
-        return RowsInMemory(predictions, keys).run(asked)
+        return runner.RowsInMemory(predictions, keys).run(asked)
 
 
 # Or pytest would collect it in a user's test module.
@@ -401,8 +395,7 @@ def check_for_segments(lens: object, options: Mapping[str, object], **others: ob
     """Check that nothing is asked of segments that their test has not; the others have no value."""
     for name, default in (("null", "exact"), ("equivalence", False), ("correction", "joint")):
         value = "none" if name == "correction" and others[name] is None else others[name]
-        is_default = isinstance(value, type(default)) and value == default
-        others[name] = None if is_default else value
+        others[name] = None if isinstance(value, type(default)) and value == default else value
     own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
     checks.check_unused(own, **others)
     if isinstance(lens, list | tuple):
@@ -435,8 +428,7 @@ def resolve_tests(
     """Return key and measure of every test that was asked for, and a note on the default."""
     asked = _beyond_default(options, null, tolerance) if test is None else ""
     note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
-    default = INSTEAD if asked else DEFAULT
-    tests = as_list(default if test is None else test, "test", measure_of)
+    tests = as_list((INSTEAD if asked else DEFAULT) if test is None else test, "test", measure_of)
     keys = [t for t in tests if not isinstance(t, Measure)]
     named = {t: REGISTRY[checks.check_choice(t, REGISTRY, "test")] for t in keys}
     check_options(named, options)

@@ -104,7 +104,7 @@ class Answering(ABC):
         """Return the results of all that was asked: a table where there are several."""
         plans = self.plans(asked)
         rows: list[Row] = []
-        left_out: list[tuple[str, str]] = []  # which test, and why
+        left_out: dict[str, list[str]] = {}  # which tests, by why
         reason: NotApplicable | None = None  # of one that has weights
         known: set[object] = set()
         degenerate: dict[tuple[int, int], list[str]] = {}  # texts, by test and their number in it
@@ -117,9 +117,9 @@ class Answering(ABC):
                 nulls = (*plan.measure.nulls, *(["cluster"] if able else []))
                 has_meaning = plan.tolerance or plan.null in nulls
                 is_optional = is_weightless or (plan.is_one_of_many and has_meaning)
-                if not is_optional or len(left_out) + 1 == len(plans):
+                if not is_optional or sum(map(len, left_out.values())) + 1 == len(plans):
                     raise reason or answer from None
-                left_out.append((f"{plan.test} under {plan.where}", str(answer)))
+                left_out.setdefault(str(answer), []).append(f"{plan.test} under {plan.where}")
             else:
                 for number, text in enumerate(answer.outcome.degenerate):
                     if (key := (plan.group, str(plan.lens), text)) not in known:
@@ -129,12 +129,9 @@ class Answering(ABC):
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:
                 asked.progress(done, len(plans))
-        why: dict[str, list[str]] = {}
-        for where, text in left_out:
-            why.setdefault(text, []).append(where)
         absent = [
             f"{'; '.join(own)} {'are' if len(own) > 1 else 'is'} left out of the table: {text}"
-            for text, own in why.items()
+            for text, own in left_out.items()
         ]
         for first, *others in filter(None, (absent, *degenerate.values())):
             also = f" (and {len(others)} more: see the notes)" if others else ""

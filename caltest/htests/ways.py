@@ -12,9 +12,8 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable, rows_named
+from caltest.htests import cells, chunks
 from caltest.htests.asked import Asked, as_columns, lies
-from caltest.htests.cells import Prepared
-from caltest.htests.chunks import ForecastsByChunks, RowsByChunks, columns_of_forecasts
 from caltest.htests.combine import GroupsCall
 from caltest.lazy import pl
 from caltest.lenses import resolve_lens
@@ -24,14 +23,13 @@ from caltest.results import GroupsTest
 from caltest.segments import SegmentsTest
 from caltest.segments.null import SegmentSettings
 from caltest.segments.run import run_given
-from caltest.sources import Counting, ManyCells
+from caltest.sources import Counting, ManyCells, query
 from caltest.sources.columns import Columns, column
-from caltest.sources.query import collected
 from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
 
-Way = Prepared | RowsByChunks
-WAYS: dict[str, type[Way]] = {"chunks": RowsByChunks, "cells": Prepared}
-OF_FORECASTS: dict[str, type[Way]] = dict.fromkeys(WAYS, ForecastsByChunks)
+Way = cells.Prepared | chunks.RowsByChunks
+WAYS: dict[str, type[Way]] = {"chunks": chunks.RowsByChunks, "cells": cells.Prepared}
+OF_FORECASTS: dict[str, type[Way]] = dict.fromkeys(WAYS, chunks.ForecastsByChunks)
 
 
 def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
@@ -102,7 +100,7 @@ def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns | list[str]]
     """Return how the rows are read, and which columns there are."""
     reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
     if asked.given.forecasts:
-        return reader, columns_of_forecasts(reader, asked)
+        return reader, chunks.columns_of_forecasts(reader, asked)
     return reader, reader.columns()
 
 
@@ -113,11 +111,7 @@ ROWS_ONLY = "on segments of rows that are counted in cells; use engine='rows'"
 
 
 def run_segments(
-    engine: str,
-    given: ModelData,
-    lens: Any,
-    options: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    engine: str, given: ModelData, lens: Any, options: Mapping[str, Any], shared: Mapping[str, Any]
 ) -> SegmentsTest | GroupsTest:
     """Test segments; where rows are counted in cells, as groups of margins of these.
 
@@ -131,7 +125,7 @@ def run_segments(
         None for the usual one.
     options : Mapping
         Those of `test_segments`.
-    settings : Mapping
+    shared : Mapping
         As for `test_calibration`: n_resamples, rng, n_jobs, level, on_error and progress.
 
     Raises
@@ -139,7 +133,7 @@ def run_segments(
     NotApplicable
         If cells are asked for and segments are no columns of the data.
     """
-    names, own = as_columns(given.by), dict(settings)
+    names, own = as_columns(given.by), dict(shared)
     n_resamples, seed = own.pop("n_resamples"), checks.check_seed(own.pop("rng"))
     asked = Asked(
         given=replace(given, features=None, by=list(names)),
@@ -159,7 +153,7 @@ def run_segments(
         source = None
     elif names:
         source, prepared = choose("auto" if engine == "chunks" else engine, asked)
-    if isinstance(prepared, Prepared):
+    if isinstance(prepared, cells.Prepared):
         may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
         with suppress(*[NotApplicable] if may_need_rows else []):
             return of_margins(prepared, asked, **options)
@@ -174,7 +168,7 @@ def run_segments(
 
 
 def of_margins(
-    prepared: Prepared,
+    prepared: cells.Prepared,
     asked: Asked,
     *,
     depth: int | None = None,
@@ -209,7 +203,7 @@ def of_margins(
     with first.readable(lambda *_: None):  # where rows are counted it is left out, or refused
         frame = first.open()
         for name in counting.columns.by:
-            _check_few(collected(frame.select(column(frame, name)).unique())[name], bins)
+            _check_few(query.collected(frame.select(column(frame, name)).unique())[name], bins)
     table = prepared.reader.count(counting)
     for k, name in enumerate(counting.columns.by):
         _check_few(table[f"g{k}"].alias(name), bins)

@@ -12,7 +12,7 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.htests.run import MeasureOptions, check_told_apart, resolve_tests
+from caltest.htests.run import EveryOption, check_told_apart, resolve_tests
 from caltest.lenses import resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance, tolerance_of
@@ -29,11 +29,8 @@ MOST_ROWS = 10**7  # of a data set, which is drawn row by row
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-class PlannedStudy(WeightedOptions, Truth, Procedure, MeasureOptions, total=False):
+class PlannedStudy(WeightedOptions, Truth, Procedure, EveryOption, total=False):
     """What the predictions of a planned study are, what is true, and how it is tested."""
-
-    reference: Any
-    score: Any
 
 
 def power(
@@ -248,8 +245,7 @@ def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
         return NULLS[test.null].resamples
     # Limits are raised to that of redrawn labels for few rows, unless equivalence is to be shown.
     known = test.measure.tolerance
-    draws = known is not None and known.tolerance_method == "bootstrap"
-    return draws or not tolerance.equivalence
+    return not (tolerance.equivalence and (known is None or known.tolerance_method != "bootstrap"))
 
 
 def _notes(study: Study, resampled: list[Measure]) -> list[str]:

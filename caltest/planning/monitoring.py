@@ -10,8 +10,7 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning import truths
-from caltest.predictions import ModelData
-from caltest.predictions.options import PlannedData, Truth, WeightedOptions, check_names, parted
+from caltest.predictions import ModelData, options
 
 DAYS = 365.25
 STEP = 500  # rows between looks; the alarm knows its row
@@ -29,7 +28,7 @@ def plan_monitoring(
     checks_per_day: float = 0.0,
     n_streams: int = 50,
     rng: object = None,
-    **study: Unpack[PlannedData],
+    **study: Unpack[options.PlannedData],
 ) -> MonitoringPlan:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
@@ -85,8 +84,8 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
-    check_names(study, PlannedData, plan_monitoring)
-    columns, stated, _ = parted(study, WeightedOptions, Truth)
+    options.check_names(study, options.PlannedData, plan_monitoring)
+    columns, stated, _ = options.parted(study, options.WeightedOptions, options.Truth)
     checks.check_unused("on drifts, which are numbers", truth=stated.pop("truth", None))
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
@@ -102,13 +101,10 @@ def plan_monitoring(
     level = _check_budget(share / per_day)
     rows = []
     named = {name: values for name, values in stated.items() if values is not None}
-    drifts = [
-        distribution.truth_of(**{name: value})
-        for name, values in (named or distribution.drifts).items()
-        for value in checks.check_not_empty(
-            np.atleast_1d(checks.as_numbers(values, name)).tolist(), name
-        )
-    ]
+    drifts = []
+    for name, values in (named or distribution.drifts).items():
+        some = np.atleast_1d(checks.as_numbers(values, name)).tolist()
+        drifts += [distribution.truth_of(**{name: x}) for x in checks.check_not_empty(some, name)]
     for place, truth in enumerate(drifts):
         each = (np.random.default_rng([seed, place, stream]) for stream in range(streams))
         after = [_delay(distribution, truth, level, generator) for generator in each]

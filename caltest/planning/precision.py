@@ -14,11 +14,9 @@ import scipy
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses.forecasts import USUAL_LEVEL, Interval
-from caltest.planning import truths
-from caltest.planning.simulation import EFFECT
+from caltest.planning import simulation, truths
 from caltest.planning.truths import ForecastDistribution, forecasts_of
-from caltest.predictions import ModelData
-from caltest.predictions.options import PlannedData, Truth, WeightedOptions, check_names, parted
+from caltest.predictions import ModelData, options
 from caltest.render import Sheet, number
 from caltest.results.base import Table
 from caltest.types import Floats
@@ -131,7 +129,7 @@ def sample_size_for_precision(
     spread_width: float | None = 0.2,
     confidence: float = 0.95,
     rng: object = None,
-    **study: Unpack[PlannedData],
+    **study: Unpack[options.PlannedData],
 ) -> PrecisionSize:
     r"""Number of rows with which confidence intervals of calibration are as narrow as wanted.
 
@@ -215,8 +213,8 @@ def sample_size_for_precision(
     >>> [row.n for row in ct.sample_size_for_precision(forecasts, rng=1)]
     [139, 385, 193]
     """
-    check_names(study, PlannedData, sample_size_for_precision)
-    columns, stated, _ = parted(study, WeightedOptions, Truth)
+    options.check_names(study, options.PlannedData, sample_size_for_precision)
+    columns, stated, _ = options.parted(study, options.WeightedOptions, options.Truth)
     values = ratio_width, slope_width, intercept_width, coverage_width, bias_width, spread_width
     asked = dict(zip([*OF_RISKS, *OF_FORECASTS], values, strict=True))
     read = ModelData(model, data, y, **columns)
@@ -270,7 +268,7 @@ def _risks(distribution: Any, true: truths.LabelDistribution, seed: int) -> Risk
     truths.check_two_classes(distribution.m, "the width of an interval", remedy)
     p = distribution.pool
     if p is None:
-        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
+        child = np.random.SeedSequence(seed, spawn_key=(simulation.EFFECT,))
         p = distribution.draw(np.random.default_rng(child), DRAWS)
     weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
     return Risks(p[:, 1], true.of(p)[:, 1], weights)

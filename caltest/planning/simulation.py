@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.htests.asked import Plan
-from caltest.htests.runner import run_plan
+from caltest.htests import asked, runner
 from caltest.lenses import Lens
 from caltest.measures import BoundMeasure, Measure
 from caltest.measures.tolerance import Tolerance
@@ -28,6 +27,9 @@ from caltest.types import Floats
 BLOCK = 8  # data sets a task
 WORD = 2**32
 POWER, SEARCH, EFFECT = 0, 1, 2  # what draws share a key of the seeds
+
+
+Progress = Callable[[int], None] | None
 
 
 class StudyTest(NamedTuple):
@@ -70,12 +72,7 @@ class Study:
 
 
 def simulate(
-    study: Study,
-    n: int,
-    sets: range,
-    *,
-    stage: int = POWER,
-    progress: Callable[[int], None] | None = None,
+    study: Study, n: int, sets: range, *, stage: int = POWER, progress: Progress = None
 ) -> list[PowerRow]:
     """Simulate the data sets with these numbers and return a row for each test.
 
@@ -127,7 +124,7 @@ def simulate(
 
 def _tested(study: Study, test: StudyTest, data: Rows, seed: int) -> PowerRow:
     """Return what a test found in one data set."""
-    plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
+    plan = asked.Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
     found: dict[str, Any] = {"test": test.key, "null": test.null, "n": data.n, "n_datasets": 1}
     found["estimate_name"] = test.measure.estimate_symbol
     try:
@@ -143,7 +140,7 @@ def _tested(study: Study, test: StudyTest, data: Rows, seed: int) -> PowerRow:
 # ---- the decision of one test on one data set ----------------------------------------------------
 
 
-def decide(plan: Plan, *, level: float, n_resamples: int) -> tuple[bool, float]:
+def decide(plan: asked.Plan, *, level: float, n_resamples: int) -> tuple[bool, float]:
     """Run one test; return whether it rejects, as `test_calibration` does, and the estimate."""
     if plan.null == "exact" and plan.tolerance is None:
         bound = plan.measure.bind(plan.lens(plan.predictions))
@@ -151,12 +148,12 @@ def decide(plan: Plan, *, level: float, n_resamples: int) -> tuple[bool, float]:
         if listed is not None:
             return listed.pvalue <= level, bound.estimate(bound.value())
         return _curtailed(plan, bound, level=level, n_resamples=n_resamples)
-    _, outcome = run_plan(plan, n_resamples=n_resamples)
+    _, outcome = runner.run_plan(plan, n_resamples=n_resamples)
     return outcome.pvalue <= level, outcome.estimate
 
 
 def _curtailed(
-    plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: int
+    plan: asked.Plan, bound: BoundMeasure, *, level: float, n_resamples: int
 ) -> tuple[bool, float]:
     """Draw labels in the batches of the exact null until the decision is certain.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
@@ -16,9 +15,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.container import Forecasts, moved
 from caltest.forecasts.laws.base import read
 from caltest.numerics.softmax import softmax
-from caltest.predictions import ModelData, Predictions, Rows, models, tables
-from caltest.predictions.container import draw_codes
-from caltest.predictions.model_data import as_classes
+from caltest.predictions import ModelData, Predictions, Rows, container, model_data, models, tables
 from caltest.types import Floats
 
 STEEPEST = 1e6  # slope of log odds
@@ -276,7 +273,7 @@ class PredictionDistribution:
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Predictions:
         """Return n rows with labels of the truth."""
         p = self.draw(rng, n)
-        codes = draw_codes(truth.of(p), rng)
+        codes = container.draw_codes(truth.of(p), rng)
         return Predictions.trusted(p, codes, self.template.classes, like=self.template)
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
@@ -333,7 +330,7 @@ class ForecastDistribution:
         rows, z = self._rows(rng, DRAWS), rng.normal(size=DRAWS)
         u = truth.of(z, rows)
         error, true = (float(np.mean(x)) for x in (abs(u - ndtr(z)), abs(u - 0.5) < LEVEL / 2))
-        return Effect(error=error, excess=math.nan, predicted=LEVEL, true=true, draws=DRAWS)
+        return Effect(error=error, excess=np.nan, predicted=LEVEL, true=true, draws=DRAWS)
 
 
 def forecasts_of(given: ModelData) -> ForecastDistribution | None:
@@ -384,7 +381,7 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
         reason = "power of censored times needs a law of the times, which a risk is not"
         raise NotApplicable(reason, "simulate times, and test SurvivalPredictions of them")
     if isinstance(model, Rows):
-        model = as_classes(model)
+        model = model_data.as_classes(model)
         own = {"classes": given.classes, "sample_weight": given.sample_weight}
         unused = {**given.columns, "data": data, **own}
         checks.check_unused("where predictions are given", **unused)

@@ -179,8 +179,6 @@ def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
 
 def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:
     """Return the p-value as the prints show it, "p = 0.012" or "p < 1e-04"."""
-    from caltest.results import HTest
-
     if isinstance(result, HTest):
         return f"$p$ {render.equals(sheets.pvalue_of(result))}"
     value = result if isinstance(result, float) else result.pvalue

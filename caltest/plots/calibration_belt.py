@@ -14,8 +14,7 @@ from caltest.measures.recalibration.belt import CalibrationBeltCurve, Intervals
 from caltest.measures.recalibration.belt import calibration_belt_curve as belt_of
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
-from caltest.results import HTest
-from caltest.results.htest import required
+from caltest.results import HTest, htest
 from caltest.types import Axes
 
 SHADES = (0.55, 0.82)  # grey of the narrowest belt and of the widest
@@ -78,7 +77,7 @@ def calibration_belt(
     check_scale(scale, zoom=zoom)
     found: Any = belt
     if isinstance(belt, HTest):
-        evidence = required(belt, "the calibration belt")
+        evidence = htest.required(belt, "the calibration belt")
         measure = evidence.measure
         if measure.plot_kind(m=2) != "belt":
             rule = "the calibration belt belongs to the test 'calibration-belt', not"

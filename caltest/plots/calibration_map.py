@@ -10,14 +10,11 @@ from scipy.special import logit
 
 from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
-from caltest.plots import base
-from caltest.plots.scales import FINEST, check_scale, diagonal, scale_for
+from caltest.plots import base, scales
 from caltest.predictions import ModelData, Predictions
 from caltest.types import AnyArray, Axes, Floats
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Colormap
-
     from caltest.calibrators import Calibrator, GPCalibrator
 
 POINTS = 1001  # of a map of two classes
@@ -67,11 +64,11 @@ def calibration_map(
     """
     from caltest.calibrators import SplineCalibrator, VennAbers
 
-    check_scale(scale)
+    scales.check_scale(scale)
     calibrator = fitted(calibrator)
     ax = base.axes(ax)
-    on = scale_for(np.array([FINEST, 1 - FINEST]), scale, zoom=False)
-    diagonal(ax, on)
+    on = scales.scale_for(np.array([scales.FINEST, 1 - scales.FINEST]), scale, zoom=False)
+    scales.diagonal(ax, on)
     on.apply(ax)
     p = on.edges(POINTS - 1)
     if isinstance(calibrator, VennAbers):
@@ -346,14 +343,6 @@ QUANTILE = 0.98  # of the cells that are not 0: where the colours of a large mat
 FROM_WHITE = 0.45  # of the largest: from there on numbers are white
 
 
-def colours() -> Colormap:
-    """Orange for negative numbers, white for 0, blue for positive ones."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    ends = (0.0, "#7A3000"), (0.25, base.VERMILION), (0.5, "white"), (0.75, base.BLUE)
-    return LinearSegmentedColormap.from_list("around zero", [*ends, (1.0, "#003050")])
-
-
 def heat_map(
     ax: Axes,
     values: Floats,
@@ -368,17 +357,22 @@ def heat_map(
 
     Of a large `clipped` matrix the colours end at a quantile of the cells.
     """
+    from matplotlib.colors import LinearSegmentedColormap
+
     numbered = max(values.shape) <= NUMBERED
+    # Orange for negative numbers, white for 0, blue for positive ones.
+    ends = (0.0, "#7A3000"), (0.25, base.VERMILION), (0.5, "white"), (0.75, base.BLUE)
+    colours = LinearSegmentedColormap.from_list("around zero", [*ends, (1.0, "#003050")])
     # A few very large cells shall not hide all others.
     sizes = np.abs(values[values != 0])
     share = QUANTILE if clipped and not numbered else 1.0
     largest = float(np.quantile(sizes, share)) if sizes.size else 1.0
-    ends: dict[str, Any] = {"vmin": -largest, "vmax": largest, "interpolation": "nearest"}
-    image = ax.imshow(values, colours(), aspect="equal" if numbered else "auto", **ends)
+    style: dict[str, Any] = {"vmin": -largest, "vmax": largest, "interpolation": "nearest"}
+    image = ax.imshow(values, colours, aspect="equal" if numbered else "auto", **style)
     for (i, j), value in np.ndenumerate(values) if numbered else ():
         color = base.ON_DARK if abs(value) > FROM_WHITE * largest else base.ON_PALE
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": base.SMALL}
-        ax.text(j, i, text(float(value)), color=color, **style)
+        style = {"ha": "center", "va": "center", "fontsize": base.SMALL, "color": color}
+        ax.text(j, i, text(float(value)), **style)
     # Of many names only some are written; the last column may be of its own.
     step = -(-len(rows) // NAMED)
     step = step if step == 1 else 5 * -(-step // 5)
@@ -512,7 +506,8 @@ def confusion_change(before: Predictions, after: object, *, ax: Axes | None = No
     heat_map(ax, second - first, names, names, clipped=True, **change)
     if (first == second).all():
         base.corner_text(ax, "no predicted class changes")
-    title = f"accuracy {_accuracy(first)} before, {_accuracy(second)} after"
+    shares = (render.number(float(np.trace(one) / one.sum())) for one in (first, second))
+    title = "accuracy {} before, {} after".format(*shares)
     return base.label_axes(ax, "predicted class", "observed class", title)
 
 
@@ -520,10 +515,6 @@ def _confusion(predictions: Predictions) -> Floats:
     m = predictions.m
     cell = predictions.labels * m + predictions.probs.argmax(axis=1)
     return np.bincount(cell, predictions.sample_weight, m * m).astype(float).reshape(m, m)
-
-
-def _accuracy(confusion: Floats) -> str:
-    return render.number(float(np.trace(confusion) / confusion.sum()))
 
 
 def check_same_labels(before: AnyArray, after: AnyArray) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +13,7 @@ from caltest.forecasts import Forecasts
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.plots import base
-from caltest.results import HTest
-from caltest.results.htest import required
+from caltest.results import HTest, htest
 from caltest.types import Axes, Floats, Ints
 from caltest.units import rounding_scale
 
@@ -288,7 +286,7 @@ def _given(source: object) -> tuple[Forecasts, HTest | None]:
     result = source if isinstance(source, HTest) else None
     rows: Any = source
     if result is not None:
-        rows = required(result, "a picture of forecasts").predictions
+        rows = htest.required(result, "a picture of forecasts").predictions
     remedy = "pass ct.Forecasts(...), or the result of a test of them"
     return checks.check_instance(rows, Forecasts, "forecasts", remedy), result
 
@@ -338,7 +336,7 @@ def joint_band(values: Floats, confidence: float, *, alike: bool = False) -> Flo
     scores = np.array([tail_scores(one, scale, two_sided=True) for one in columns])
     scores = scores.reshape(values.shape[1], -1)
     worst = np.sort(scores.max(axis=0))
-    inside = scores <= worst[math.ceil(confidence * worst.size) - 1]
+    inside = scores <= worst[int(np.ceil(confidence * worst.size)) - 1]
     low = np.where(inside, values.T, np.inf).min(axis=1)
     ends = np.array([low, np.where(inside, values.T, -np.inf).max(axis=1)])
     if alike:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from caltest import checks, plots
 from caltest.errors import NotApplicable
 from caltest.plots.calibration_map import fitted
 from caltest.plots.places import is_master_scale
-from caltest.results import HTest, HTestTable
-from caltest.results.htest import required
+from caltest.results import HTest, HTestTable, htest
 from caltest.types import Axes
-
-if TYPE_CHECKING:
-    from caltest.calibrators import Calibrator
 
 Draw = Callable[..., "Axes"]
 
@@ -61,7 +57,7 @@ def natural_kind(result: HTest) -> str:
             return "null"
         if result.is_of_grade:
             raise NotApplicable("one grade has no plot", "plot the table of the master scale")
-    evidence = required(result, "a plot")
+    evidence = htest.required(result, "a plot")
     kind = evidence.predictions.drawn_as or evidence.measure.plot_kind(evidence.seen.m)
     return "reliability" if kind == "null" and result.null_distribution is None else kind
 
@@ -90,7 +86,7 @@ MAPS: dict[str, Draw] = {"map": plots.calibration_map, "simplex": plots.simplex_
 MAPS |= {"parameters": plots.parameter_heatmap, "latent": plots.latent_function}
 
 
-def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -> Axes:
+def plot_calibrator(calibrator: object, kind: str | None, ax: Axes | None) -> Axes:
     """Draw a kind of picture, by default the natural one; see `Calibrator.plot`."""
     from caltest.calibrators import GPCalibrator, SplineCalibrator
     from caltest.calibrators.linear.linear_maps import LinearMap

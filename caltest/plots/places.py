@@ -13,8 +13,7 @@ from caltest.measures.gap import Gap
 from caltest.plots import base
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.table import LIGHTS
-from caltest.segments import SegmentsTest
-from caltest.segments.result import Segment
+from caltest.segments import Segment, SegmentsTest
 from caltest.types import Axes, Flags, Floats
 
 Row = tuple[str, Gap | Segment, float]  # name, gap and p-value

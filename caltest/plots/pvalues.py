@@ -12,8 +12,7 @@ from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring import Monitor
 from caltest.plots import base
-from caltest.results import HTest, HTestTable
-from caltest.results.sheets import CORRECTIONS
+from caltest.results import HTest, HTestTable, sheets
 from caltest.types import Axes, Flags, Floats, Order
 
 ROWS = 40
@@ -82,7 +81,8 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     base.legend(ax, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
     name = "p-value"
     if table.correction is not None:
-        name += f", {CORRECTIONS.get(table.correction, table.correction)} over {len(table)} tests"
+        method = sheets.CORRECTIONS.get(table.correction, table.correction)
+        name += f", {method} over {len(table)} tests"
     name += "" if len(shown) == len(table) else f"; the {len(shown)} smallest"
     return base.label_axes(ax, name, "")
 

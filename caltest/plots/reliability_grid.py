@@ -12,20 +12,17 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
-from caltest.plots import base
-from caltest.plots.reliability import Diagram
+from caltest.plots import base, reliability
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
 from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.render import named
-from caltest.results import HTest, HTestTable
-from caltest.results.htest import required
+from caltest.results import HTest, HTestTable, htest
 from caltest.types import AnyArray, Axes, Floats
 from caltest.units import check_one_dimension
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
 
 NAME = "a grid of reliability diagrams"
@@ -59,7 +56,7 @@ def reliability_grid(
     most: int = 12,
     fig: Figure | None = None,
     **rows: Unpack[MeasuredOptions],
-) -> NDArray[np.object_]:
+) -> AnyArray:
     """Show a reliability diagram for each class, those with the largest error first.
 
     Parameters
@@ -114,7 +111,7 @@ def reliability_grid(
     >>> [ax.get_title(loc="left") for ax in grid]
     ['0', '2', '1']
     """
-    diagram = Diagram(
+    diagram = reliability.Diagram(
         bins=bins, binning=binning, bars=bars, corp=corp, level=confidence, curve=None, band=None
     )
     check_scale(scale, zoom=zoom)
@@ -125,7 +122,7 @@ def reliability_grid(
     else:
         if isinstance(source, HTest):
             checks.check_unused(OF_TEST, labels=labels, **rows)
-            predictions = required(source, NAME).predictions
+            predictions = htest.required(source, NAME).predictions
         else:
             predictions = as_measured(source, labels, reliability_grid, **rows)
         family = resolve_lens(lens)
@@ -163,11 +160,11 @@ def _name_of(lens: Lens) -> str:
     return str(lens) if getattr(lens, "k", None) is None else str(lens.k)  # type: ignore[attr-defined]
 
 
-def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
+def _panels_of_table(table: HTestTable, diagram: reliability.Diagram) -> list[Panel]:
     """Return a panel for all tests of one lens, group and data set."""
     panels: dict[tuple[str, ...], Panel] = {}
     for row, pvalue in zip(table.rows, table.adjusted.tolist(), strict=True):
-        evidence = required(row, NAME)
+        evidence = htest.required(row, NAME)
         if evidence.seen.m != 2:
             continue
         key = row.data_name, repr(row.group), row.lens
@@ -183,12 +180,12 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
     return list(panels.values())
 
 
-def _error(predictions: Predictions, diagram: Diagram) -> float:
+def _error(predictions: Predictions, diagram: reliability.Diagram) -> float:
     check_one_dimension(predictions, NAME)
     return float(ece(predictions, binning=diagram.binning or "uniform", bins=diagram.bins))
 
 
-def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: Scale) -> None:
+def _draw(ax: Axes, panel: Panel, diagram: reliability.Diagram, scale: Scale) -> None:
     seen = RowsEvent(panel.lens(panel.predictions))
     diagram.draw(ax, seen, scale)
     found = diagram.bins_of(seen, UNIT)
@@ -333,7 +330,7 @@ def before_and_after(
     if isinstance(recalibrated, Predictions):
         return [before, shown(recalibrated)]
     if isinstance(source, HTest):
-        source = required(source, what).predictions
+        source = htest.required(source, what).predictions
     return [before, shown(ModelData(recalibrated, source).predictions())]
 
 

@@ -13,9 +13,8 @@ from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import NetBenefit, ScoreDecomposition, score_decomposition
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
-from caltest.plots import base
+from caltest.plots import base, scales
 from caltest.plots.reliability_grid import before_and_after
-from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
 from caltest.results import Comparison, HTest, ModelComparison
 from caltest.types import Axes, Floats
@@ -203,7 +202,7 @@ def decision_curve(
     'net benefit'
     """
     checks.check_confidence(confidence)
-    check_scale(scale)
+    scales.check_scale(scale)
     parts = before_and_after(predictions, recalibrated, lens, "a decision curve")
     if thresholds is None:
         largest = max(float(part.probs[:, 1].max()) for part in parts)
@@ -223,7 +222,7 @@ def decision_curve(
     top = max(float(one.high.max()) for one in found)
     ax.set(ylim=(-LOWEST * top, 1.05 * top) if top > 0 else None)
     if scale == "log-odds":
-        scale_for(first.threshold, scale, zoom=False).apply(ax, "x")
+        scales.scale_for(first.threshold, scale, zoom=False).apply(ax, "x")
     else:
         ax.set_xlim(float(first.threshold[0]), float(first.threshold[-1]) + 1e-9)
     base.legend(ax, loc="upper right")

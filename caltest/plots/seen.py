@@ -15,11 +15,10 @@ from caltest.checks import check_choice, check_unused
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
-from caltest.measures import Measure
+from caltest.measures import Measure, outcome
 from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, bins_of_rows
 from caltest.measures.isotonic.confidence_band import ConfidenceBand
 from caltest.measures.isotonic.corp import CorpCurve, curve_of_units
-from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
 from caltest.measures.scores.decomposition import ScoreDecomposition, parts_of_cells, parts_of_rows
 from caltest.measures.smooth.ici import E90, ICI
@@ -28,15 +27,16 @@ from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.render import digits_of
-from caltest.results import HTest
-from caltest.results.htest import required
+from caltest.results import HTest, htest
 from caltest.results.wording import rows_of_slope
-from caltest.sources import Cells, Counting
-from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
+from caltest.sources import Cells, Counting, sources
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Units, check_one_dimension
 
 OF_TEST = "where the first argument is the result of a test"
+
+
+AnyLens = str | Lens | None
 
 
 class View(NamedTuple):
@@ -69,12 +69,7 @@ class View(NamedTuple):
 
 
 def view_of(
-    source: object,
-    labels: object,
-    lens: str | Lens | None,
-    what: str,
-    function: Callable[..., object],
-    **rows: Unpack[MeasuredOptions],
+    source: Any, labels: Any, lens: AnyLens, what: str, asker: Any, **rows: Unpack[MeasuredOptions]
 ) -> View:
     """Look at a result, at predictions or at cells through a lens; see `seen`.
 
@@ -87,29 +82,24 @@ def view_of(
             remedy = "run test_calibration under that lens, or with engine='rows'"
             raise NotApplicable(f"{rule}{str(lens)!r} needs the rows", remedy)
         return View(CellsEvent(source.counted.cells), source.lens, source)
-    predictions, shown = seen(source, labels, lens, what, function, **rows)
+    predictions, shown = seen(source, labels, lens, what, asker, **rows)
     return View(RowsEvent(predictions), str(shown), source if isinstance(source, HTest) else None)
 
 
 def seen(
-    source: object,
-    labels: object,
-    lens: str | Lens | None,
-    what: str,
-    function: Callable[..., object],
-    **rows: Unpack[MeasuredOptions],
+    source: Any, labels: Any, lens: AnyLens, what: str, asker: Any, **rows: Unpack[MeasuredOptions]
 ) -> tuple[Predictions, Lens]:
     """Look at a result or at predictions through a lens that leaves two classes; return the lens.
 
     Without a lens it is that of the result, or none for two classes; where more than two are left,
-    that of the confidence. `what` and `function` name the plot in messages.
+    that of the confidence. `what` and `asker`, its function, name the plot in messages.
     """
     if isinstance(source, HTest):
         check_unused(OF_TEST, labels=labels, **rows)
-        evidence = required(source, what)
+        evidence = htest.required(source, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
-        predictions, given = as_measured(source, labels, function, **rows), Strong()
+        predictions, given = as_measured(source, labels, asker, **rows), Strong()
     resolved = given if lens is None else resolve_lens(lens)
     resolved.claim_of(predictions)  # raises where it is of other rows
     check_single(resolved, resolved.members(predictions) if resolved.is_family else ())
@@ -199,7 +189,7 @@ class RowsEvent(UnitsEvent):
         rows = self.predictions
         null = "cluster" if rows.has_dependence else None
 
-        def interval(measure: Measure) -> Ends:
+        def interval(measure: Measure) -> outcome.Ends:
             return choose(measure, null).compute(measure, rows, level, Draws(RESAMPLES, SEED))
 
         with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
@@ -240,7 +230,7 @@ RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def _coefficients(interval: Callable[[Any], Ends]) -> Iterator[str]:
+def _coefficients(interval: Callable[[Any], outcome.Ends]) -> Iterator[str]:
     """Write each number, and below it of which rows it is, briefly: the legend is near."""
     for measure in COEFFICIENTS:
         with suppress(NotApplicable):
@@ -250,14 +240,7 @@ def _coefficients(interval: Callable[[Any], Ends]) -> Iterator[str]:
 
 
 def view_of_table(
-    data: object,
-    lens: str | Lens | None,
-    what: str,
-    bins: int,
-    *,
-    engine: str,
-    on_error: str,
-    **columns: Any,
+    data: object, lens: AnyLens, what: str, bins: int, *, engine: str, on_error: str, **columns: Any
 ) -> View:
     """Look at the rows of frames or files, whose columns are named; see `view_of`.
 
@@ -278,21 +261,21 @@ def view_of_table(
     **columns
         `label`, `probs` and `classes`, as for `test_calibration`.
     """
-    check_choice(engine, ENGINES, "engine")
-    source = source_of(data)
+    check_choice(engine, sources.ENGINES, "engine")
+    source = sources.source_of(data)
     if source is None:
         rule = "label= and probs= name columns of a data frame, of files or of frames that an"
         remedy = "leave them out for arrays, predictions and results"
         raise NotApplicable(f"{rule} iterator gives", remedy)
     if engine == "auto":
-        many, source = source.has_more_rows(ROWS)
+        many, source = source.has_more_rows(sources.ROWS)
         engine = "cells" if many else "rows"
     if engine == "rows":
         named = ModelData(None, None, **columns)
         given = replace(named, data=source.table(named.needs))
         with rows_named(source.place):
             return view_of(given.predictions(), None, lens, what, view_of_table)
-    reader = Reader(source, columns | {"by": ()}, on_error=on_error)
+    reader = sources.Reader(source, columns | {"by": ()}, on_error=on_error)
     read = reader.columns()
     default = Strong() if len(read.classes) == 2 else Confidence()
     chosen = default if lens is None else resolve_lens(lens)

@@ -8,8 +8,7 @@ import numpy as np
 from scipy import special
 
 from caltest import checks, render
-from caltest.plots import base
-from caltest.plots.scales import check_scale, scale_for
+from caltest.plots import base, scales
 from caltest.results import HTest, Witness
 from caltest.types import Axes
 
@@ -88,7 +87,7 @@ def witness(
     """
     checks.check_count(bins, minimum=2)
     checks.check_integer(rows, "rows")
-    check_scale(scale, zoom=zoom)
+    scales.check_scale(scale, zoom=zoom)
     found = result.witness() if isinstance(result, HTest) else result
     checks.check_instance(found, Witness, "result", "pass the result of a kernel test")
     if len(found.classes) == 2:
@@ -108,7 +107,7 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     curve = found.gap_curve(POINTS)
     regions = found.regions(STRIP_BINS)  # those with rows
     low, high = np.transpose([(one.low, one.high) for one in regions])
-    on = scale_for(np.append(low, high), scale, zoom=zoom, finest=0.5 / STRIP_BINS)
+    on = scales.scale_for(np.append(low, high), scale, zoom=zoom, finest=0.5 / STRIP_BINS)
     x, gap, limit = on.place(curve.x), 100 * curve.gap, 100 * curve.limit
     ax.axhline(0.0, color=base.GREY, linewidth=base.THIN)
     name = f"{100 * curve.level:g} % if calibrated, simultaneous"

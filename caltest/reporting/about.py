@@ -14,16 +14,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caltest import __version__, checks
+from caltest import __version__, checks, render
 from caltest.errors import invalid, shown
 from caltest.predictions.files import files_of
 from caltest.predictions.rows import Rows
-from caltest.render import share
 from caltest.reporting.content import Block, Content, Reproduction, Settings, facts
 from caltest.sources import Cells
-from caltest.types import Ints
+from caltest.types import AnyArray, Ints
 
 PERIOD, ADEQUACY = "data period", "sample adequacy"
 LIMITATIONS, SIGNATURES = "limitations", "signatures"
@@ -97,7 +95,7 @@ def adequacy(n: int, m: int, counts: Ints | None, profile: Profile) -> Iterator[
         return
     observed = int(counts[1])
     rare = min(observed, n - observed)
-    yield f"{n:,} rows with {observed:,} {profile.events} ({share(observed / n)})."
+    yield f"{n:,} rows with {observed:,} {profile.events} ({render.share(observed / n)})."
     if rare < ENOUGH_EVENTS:
         yield (
             f"The rarer outcome was seen {rare:,} times: fewer than the {ENOUGH_EVENTS} that are "
@@ -251,7 +249,7 @@ def cells_hash(events: Iterable[tuple[object, Mapping[Any, Cells]]]) -> str:
     return digest.hexdigest()
 
 
-def add_to_hash(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
+def add_to_hash(digest: hashlib._Hash, values: AnyArray, kind: str) -> None:
     """Add the values of an array, as numbers of a kind, to a hash."""
     for start in range(0, len(values), ROWS):
         digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=kind).tobytes())

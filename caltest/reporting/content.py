@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from caltest.measures import ScoreDecomposition
-from caltest.measures.gap import Gap
+from caltest.measures import ScoreDecomposition, gap
 from caltest.render import Sheet
 from caltest.results import HTest, HTestTable, Verdict
 
@@ -77,7 +76,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place(Gap):
+class Place(gap.Gap):
     """The gap of a group, a class, a range of the predictions, or the range of a class.
 
     Attributes
@@ -367,6 +366,9 @@ class Settings:
         return {"n_resamples": self.n_resamples, "rng": self.seed, "level": self.level}
 
 
+Sketch = tuple[str, str, str, Callable[[], Any]]  # section, title, description and how to draw
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A drawn figure.
@@ -464,18 +466,16 @@ class Section:
         return self.key in APPENDIX
 
 
+Cells = Sequence[str]  # of a row
+
+
 def paragraph(text: str) -> Block:
     """Return a paragraph."""
     return Block(kind="text", text=text)
 
 
 def table(
-    title: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    explained: str = "",
-    **options: Any,
+    title: str, header: Cells, rows: Iterable[Cells], *, explained: str = "", **options: Any
 ) -> Block:
     """Return a table; `explained` is a note below it, behind its name and a colon."""
     name, _, text = explained.partition(": ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest import measures
+from caltest import measures, render
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.lenses import Classwise
@@ -19,13 +18,11 @@ from caltest.measures.recalibration.expected_observed_ratio import ratio_limits,
 from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions, Rows
-from caltest.render import digits_of, digits_of_gap, share
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimated, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, decimals_of, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
-from caltest.results import HTest, HTestTable
-from caltest.results.wording import rows_of_slope
+from caltest.results import HTest, HTestTable, wording
 
 Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
@@ -67,7 +64,7 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
         name = f"{profile.observed} less {profile.predicted}"
-        digits = digits_of_gap(gap)
+        digits = render.digits_of_gap(gap)
         note = f"{100 * gap.observed:.{digits}f} % against {100 * gap.predicted:.{digits}f} %"
     yield Estimated(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
     if source.m == 2 and gap.observed > 0 and gap.predicted > 0:
@@ -99,7 +96,7 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         least = most = None
         with suppress(NotApplicable):
             interval = row.confidence_interval(n_resamples=499)
-            least, most, of = interval.low, interval.high, rows_of_slope(interval)
+            least, most, of = interval.low, interval.high, wording.rows_of_slope(interval)
             note += f";{of}" if of else ""
         yield Estimated(name, row.estimate, ideal, least, most, row.pvalue, unit, note)
 
@@ -151,7 +148,7 @@ def estimate_blocks(estimates: Sequence[Estimated]) -> Iterator[Block]:
 
 def _estimate_row(one: Estimated) -> tuple[str, ...]:
     least = (one.high - one.low) / 2 if one.low is not None and one.high is not None else one.value
-    digits = digits_of(least)
+    digits = render.digits_of(least)
     value, low, high = (_in_unit(end, one.unit, digits) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
     times = 100 if one.unit in WORDS else 1
@@ -219,7 +216,7 @@ def _discrimination(
             counts, by = np.array([one.observed for one in source.class_counts()]), " by weight"
         name = profile.events if source.m == 2 else "rows of the rarest class"
         rows, n = counts[1] if source.m == 2 else counts.min(), float(counts.sum())
-        note = f"of {n:,.0f} rows{by} ({share(rows / n)})"
+        note = f"of {n:,.0f} rows{by} ({render.share(rows / n)})"
         yield Estimated(name, float(rows), unit="count", note=note)
     pairs = "mean over pairs of classes (Hand and Till); " if source.m > 2 else ""
     note = f"{pairs}0.5: no discrimination, 1: perfect"
@@ -245,10 +242,10 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
     """Yield scores with the range of redrawn labels, and errors with that of their null."""
     for name, sums, most in source.score_sums():
         value, expected, variance = sums.tolist()
-        half = Z_OF_RANGE * math.sqrt(max(variance, 0.0))
+        half = Z_OF_RANGE * float(np.sqrt(max(variance, 0.0)))
         # The range of the central limit theorem knows no limits, the score does.
         low, high = max(expected - half, 0.0), min(expected + half, most)
-        yield Score(name, value, expected, *((low, high) if math.isfinite(value) else ()))
+        yield Score(name, value, expected, *((low, high) if np.isfinite(value) else ()))
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is not None:

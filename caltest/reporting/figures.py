@@ -8,12 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from caltest import plots
+from caltest import plots, render
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import named
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Content, Differences, Figure
+from caltest.reporting.content import Content, Differences, Figure, Sketch
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.recalibrated import HeldOut
 from caltest.reporting.source import Source
@@ -32,9 +31,6 @@ SMALL = (2.75, 3.3)  # inches of one of several
 MOST_CLASSES_DRAWN = 6
 MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
-
-
-Sketch = tuple[str, str, str, Callable[[], Any]]  # section, title, description and how to draw
 
 
 def draw_figures(
@@ -66,13 +62,11 @@ def _sketches(
     tests, rows = content.answer.tests, source.predictions
     of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
-    curve = "Smooth curve of the observed frequency against the predicted probability, with a band"
-    curve += " that holds all of it with 95 %"
+    text = "Smooth curve of the observed frequency against the predicted probability, with a band"
+    text += " that holds all of it with 95 %"
     if np.ptp(source.event.values) == 0:
-        curve = (
-            "Observed frequency against the predicted probability, which is the same in all rows"
-        )
-    answer = f"{curve}; on top the predictions of both outcomes."
+        text = "Observed frequency against the predicted probability, which is the same in all rows"
+    answer = f"{text}; on top the predictions of both outcomes."
     return [
         ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
         *([] if rows is None else _of_rows(rows, content, profile)),
@@ -133,13 +127,13 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
     rows = () if tested is None else zip(tested.rows, tested.adjusted.tolist(), strict=True)
     shown = ((row, value) for row, value in rows if row.evidence or row.counted)
     kept = [(row, value) for row, value in shown if row.n >= LEAST_DRAWN]
-    kept.sort(key=lambda pair: worst.get(named(pair[0].group), len(worst)))
+    kept.sort(key=lambda pair: worst.get(render.named(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
         draw = partial(_small, row, pvalue=value)
         if row.evidence is not None and row.m > 2:
             draw = partial(_small, row.evidence.predictions)
         text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {_key(row)}"
-        yield "groups", f"Group {named(row.group)}", text, draw
+        yield "groups", f"Group {render.named(row.group)}", text, draw
     if segments is not None:
         count = min(len(segments), MOST_SEGMENTS)
         filled = "" if segments.level is None else "; filled points are rejected"
@@ -151,9 +145,7 @@ def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sk
         yield "segments", "Gaps of the worst segments", text, draw
 
 
-def _of_tests(
-    tests: HTestTable, seen: object, of: str, m: int, profile: Profile
-) -> Iterator[Sketch]:
+def _of_tests(tests: HTestTable, seen: Any, of: str, m: int, profile: Profile) -> Iterator[Sketch]:
     """Yield the p-values, and the diagrams of the appendix, of rows or of counted ones.
 
     Yields

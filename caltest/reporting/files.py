@@ -18,9 +18,8 @@ from typing import Any
 
 from caltest.errors import NotApplicable
 from caltest.render import Sheet, printable
+from caltest.reporting import html, methods
 from caltest.reporting.content import Block, Content, Figure, Section
-from caltest.reporting.html import formula_image, html_page, subtitle
-from caltest.reporting.methods import plain_formula
 
 # ---- PDF: the page, as a browser prints it -------------------------------------------------------
 
@@ -63,7 +62,7 @@ def _browser() -> str:
 
 def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
     """Print the page on A4."""
-    page, browser = html_page(content, sections, paper="A4"), _browser()
+    page, browser = html.html_page(content, sections, paper="A4"), _browser()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8", errors="backslashreplace")
@@ -112,7 +111,7 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
     about.created = about.modified = _time(content)
     about.comments = ""
     document.add_heading(_legal(content.title), 0)
-    document.add_paragraph(_legal(subtitle(content)), "Subtitle")
+    document.add_paragraph(_legal(html.subtitle(content)), "Subtitle")
     body = True
     for section in sections:
         heading = document.add_heading(_legal(section.title), 1)
@@ -144,7 +143,7 @@ def _add(document: Any, block: Block) -> None:
     elif block.kind == "heading":
         document.add_heading(_legal(block.text), 2)
     elif block.kind == "formula":
-        drawn, plain = formula_image(block.text), plain_formula(block.text)
+        drawn, plain = html.formula_image(block.text), methods.plain_formula(block.text)
         paragraph = document.add_paragraph("" if drawn else _legal(plain))
         if drawn:
             _add_picture(paragraph, *drawn, plain)
@@ -255,7 +254,7 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
         answer.set_column(0, 0, 110, book.add_format({"text_wrap": True, "valign": "top"}))
         answer.write_string(0, 0, _legal(content.title), bold)
         texts = [block.text for one in sections if one.key == "answer" for block in one.blocks]
-        for number, text in enumerate([subtitle(content), *filter(None, texts)], 1):
+        for number, text in enumerate([html.subtitle(content), *filter(None, texts)], 1):
             answer.write_string(number, 0, _legal(text))
         taken = {"the answer"}
         blocks = [block for section in sections for block in section.blocks]

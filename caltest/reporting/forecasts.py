@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT
-from caltest.reporting.content import Content, Estimated, Score, Scores
+from caltest.reporting.content import Content, Estimated, Score, Scores, Sketch
 from caltest.reporting.estimates import if_calibrated
 from caltest.reporting.source import ReportedRows, TestPlan
 from caltest.results import HTestTable
-
-if TYPE_CHECKING:
-    from caltest.reporting.figures import Sketch
 
 USUAL = ((DEFAULT, "strong"), ("pit-ks", "strong"), ("crps", "strong"), ("log-score", "strong"))
 PLAN = TestPlan((*USUAL, ("ks", "interval"), ("ks", "below-quantile")))

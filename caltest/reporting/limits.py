@@ -11,15 +11,13 @@ import numpy as np
 from caltest.checks import as_array, check_choice, check_groups, check_not_label
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration, test_master_scale
-from caltest.predictions import ModelData, Predictions
-from caltest.predictions.tables import table_of_frame
+from caltest.predictions import ModelData, Predictions, tables
 from caltest.render import digits_of, named
 from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
-from caltest.results import HTestTable
+from caltest.results import HTestTable, verdict
 from caltest.results.table import LIGHTS
-from caltest.results.verdict import SPEAKS
 from caltest.segments.inputs import frame_of
 from caltest.types import AnyArray, Floats
 
@@ -36,7 +34,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
             remedy = "pass one a row, or PDs between grades, [0.01, 0.05]"
             raise invalid(rule, shown(grades), remedy)
         check_not_label(given.label, "grades", grades)
-        table = table_of_frame(frame)
+        table = tables.table_of_frame(frame)
         grades = table.column(check_choice(grades, table.names, "grades"))
     values = as_array(grades, "grades")
     if values.dtype.kind != "f" or values.size == pd.size or values.ndim != 1:
@@ -58,22 +56,20 @@ def grade_tests(rows: Predictions, grades: AnyArray | None, settings: Settings) 
         raise NotApplicable(rule, "pass two classes, and no sample weights")
     pd, default = rows.probs[:, 1], rows.labels
     values, codes = np.unique(pd if grades is None else grades, return_inverse=True)
-    names = list(map(str, values.tolist()))
+    names, told = list(map(str, values.tolist())), list[str]()
     if grades is None:
         names = [f"PD {percent(round(value, 6))} %" for value in values.tolist()]
     if grades is None and values.size > MOST_PDS:
         ends = np.unique(np.quantile(pd, np.linspace(0, 1, GRADES + 1)[1:-1]))
         kept, codes = np.unique(np.searchsorted(ends, pd, side="left"), return_inverse=True)
         names = [f"{k}" for k in range(1, kept.size + 1)]
+        told.append("no grades were given: these are tenths of the rows, from low PDs to high ones")
     n = np.bincount(codes, minlength=len(names))
     mean, defaults = np.bincount(codes, pd) / n, np.bincount(codes, default).astype(np.int64)
     order = np.argsort(mean, kind="stable")
     own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
     found = test_master_scale(mean[order], defaults[order], n[order], **own)
-    told = list(found.notes)
-    if grades is None and values.size > MOST_PDS:
-        text = "no grades were given: these are tenths of the rows, from low PDs to high ones"
-        told.insert(0, text)
+    told += found.notes
     if rows.has_dependence:
         unit = f"rows of the same {rows.unit}"
         told.append(f"tests and intervals of grades take {unit} as independent")
@@ -174,7 +170,7 @@ def _sentences(
     one = f" in one of {groups} groups or all rows" if groups else ""
     within = max(row.within for row in rows) if is_whole else 1.0
     exceeds = min(1.0, len(rows) * min(row.exceeds for row in rows))
-    bound = SPEAKS if level is None else level
+    bound = verdict.SPEAKS if level is None else level
     at = "" if level is None else f", level {level:g}"
     shown_as = "is shown" if level is not None else "is supported by the data"
     if within <= bound:

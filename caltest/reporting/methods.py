@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from caltest import measures, nulls
 from caltest.lenses import resolve_lens
 from caltest.reporting.content import Block, MethodText, paragraph
-from caltest.results import HTest
-from caltest.results.wording import capital
+from caltest.results import HTest, wording
 from caltest.segments import test_segments
 
 Blocks = tuple[tuple[str, str], ...]
@@ -182,7 +181,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
         for item in [] if formula else re.split(r"\n(?=\s*- )", part):
             sentence = re.sub(r"^- ", "\u2022 ", plain_paragraph(" ".join(item.split())))
             if number == 0:  # without the verb with which docstrings of functions begin
-                sentence = capital(re.sub(r"^(Compute|Estimate) (the )?", "", sentence))
+                sentence = wording.capital(re.sub(r"^(Compute|Estimate) (the )?", "", sentence))
             yield "text", sentence
 
 

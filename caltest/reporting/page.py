@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from caltest import checks
+from caltest import checks, outputs, verdicts
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import as_columns
@@ -21,22 +21,18 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
 from caltest.numerics.loops import threads
-from caltest.outputs import SUFFIXES, check_target, write_whole
-from caltest.predictions import ModelData, check_names, parted
-from caltest.predictions.options import ON_ERROR, EngineOptions, WeightedOptions
-from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
+from caltest.predictions import ModelData, check_names, options, parted
+from caltest.reporting import about, estimates, files, html, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
 from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
 from caltest.reporting.figures import draw_figures
 from caltest.reporting.forecasts import check_of_classes
-from caltest.reporting.html import html_page, markdown_page
 from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.results.base import plain
 from caltest.results.verdict import SPEAKS, Verdict, together
 from caltest.results.wording import FIRST_EVIDENCE, capital
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
-from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.comparison.maps import AnyCalibrator
@@ -117,11 +113,11 @@ class Report:
 
     def to_html(self) -> str:
         """Return one page that opens offline, in which every text of the user's is escaped."""
-        return html_page(self.content, self.sections)
+        return html.html_page(self.content, self.sections)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown, with words in place of the figures."""
-        return markdown_page(self.content, self.sections)
+        return html.markdown_page(self.content, self.sections)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; figures are described in words."""
@@ -155,10 +151,10 @@ class Report:
             If what writes the format is not installed.
         """
         file = Path(path)
-        known = [suffix for suffix, form in SUFFIXES.items() if form in self._writers]
+        known = [suffix for suffix, form in outputs.SUFFIXES.items() if form in self._writers]
         suffix = checks.check_choice(file.suffix.lower(), known, "the suffix of path")
-        check_target(file)
-        write_whole(file, self.to_format(SUFFIXES[suffix]))
+        outputs.check_target(file)
+        outputs.write_whole(file, self.to_format(outputs.SUFFIXES[suffix]))
         return file
 
     def to_format(self, form: str) -> str | bytes:
@@ -186,7 +182,7 @@ class Report:
         return f'<iframe title="Report" style="{style}" srcdoc="{escape(self.to_html())}"></iframe>'
 
 
-class Reported(WeightedOptions, EngineOptions, total=False):
+class Reported(options.WeightedOptions, options.EngineOptions, total=False):
     """The options of data of a report; see `test_calibration`."""
 
 
@@ -331,9 +327,9 @@ def report(
     asked_as = {**locals(), **data_options, "data_options": None}
     asked_as["correction"] = None if correction == "joint" else correction
     check_names(data_options, Reported, report)
-    read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
+    read, how, _ = parted(data_options, options.WeightedOptions, options.EngineOptions)
     engine = how.get("engine", "auto")
-    on_error = checks.check_choice(how.get("on_error", "raise"), ON_ERROR, "on_error")
+    on_error = checks.check_choice(how.get("on_error", "raise"), options.ON_ERROR, "on_error")
     checks.check_correction(correction)
     settings = Settings(
         seed=checks.check_seed(rng),
@@ -374,7 +370,8 @@ def report(
     source: sources.Source
     if table is not None and counts:
         plan = partial(sources.plan_of_cells, **asked)
-        source = sources.count_rows(table, given, plan, settings, event=event, on_error=on_error)
+        settings.progress("counting")
+        source = sources.count_rows(table, given, plan, event=event, on_error=on_error)
     else:
         origin = None
         if table is not None and not table.is_eager:
@@ -387,8 +384,8 @@ def report(
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         if grades is not None:
             scale = limits.read_grades(grades, given, source.predictions.probs[:, -1])
-    own = field(source.m)
-    name = source.name.partition(", event: ")[0]  # the line below the title has it
+    # The line below the title has the event.
+    own, name = field(source.m), source.name.partition(", event: ")[0]
     with threads(jobs):
         content, outcomes = _content(
             source,
@@ -450,9 +447,9 @@ def _content(
     results = [("whole", tests.rows[0]), ("groups", found.groups), ("segments", segments)]
     results = [pair for pair in results if pair[1] is not None]
     if comparison is None:  # the verdict that `caltest.verdict` gives for the same questions
-        verdict = verdict_of(*results, command=settings.command)
+        verdict = verdicts.verdict_of(*results, command=settings.command)
     else:
-        verdict = together(adjusted_verdicts(results), comparison.helps)
+        verdict = together(verdicts.adjusted_verdicts(results), comparison.helps)
     settings.progress("estimates")
     asked: Any = source  # forecasts have numbers and scores of their own
     own = asked.estimates(tests) if not source.m else None

@@ -7,17 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from caltest import measures
+from caltest import measures, render
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.render import rows_of_fits
-from caltest.reporting import content
-from caltest.reporting.reading import decimal, frequency, short_pvalue
+from caltest.reporting import content, reading
 from caltest.results import ComparedCalibrator, wording
 from caltest.results.comparison import REFERENCE
 
 if TYPE_CHECKING:
-    from caltest.calibrators.base import CalibrationSet
     from caltest.comparison.maps import AnyCalibrator
     from caltest.comparison.out_of_fold import OutOfFold
 
@@ -25,10 +22,7 @@ HeldOut = tuple[content.Recalibrated, Any]  # the held-out rows as a calibrator 
 
 
 def compare(
-    rows: Predictions,
-    maps: Sequence[AnyCalibrator],
-    settings: content.Settings,
-    data: CalibrationSet | None,
+    rows: Predictions, maps: Sequence[AnyCalibrator], settings: content.Settings, data: Any
 ) -> tuple[content.RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
@@ -92,8 +86,9 @@ def after_reading(row: content.Recalibrated, found: OutOfFold) -> str:
     how = "tested together"
     if parts > 1:
         how = f"in {parts} parts, each tested by itself, p-values combined by Fisher's method"
-    text = f"Were {whose} right, held-out rows as far off as these would come up in "
-    text += f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
+    often = f"{reading.frequency(row.pvalue)} data sets like this one"
+    text = f"Were {whose} right, held-out rows as far off as these would come up in {often} "
+    text += f"({found.n_held_out:,} rows, {how})."
     if found.level is None or row.adjusted is None:
         return text
     word = "rejected" if row.adjusted <= found.level else "not rejected"
@@ -108,7 +103,7 @@ def blocks_of(comparison: content.RecalibrationContent) -> Iterator[content.Bloc
     Block
         Of the section.
     """
-    others = rows_of_fits(comparison.n_fit, comparison.n_folds, comparison.n_held_out)
+    others = render.rows_of_fits(comparison.n_fit, comparison.n_folds, comparison.n_held_out)
     yield content.paragraph(
         f"Each calibrator was fitted {comparison.n_folds} times, to {others} rows, and tested on "
         f"the rows that the fit had not seen, {comparison.n_held_out:,} in all (folds at random, "
@@ -122,8 +117,8 @@ def blocks_of(comparison: content.RecalibrationContent) -> Iterator[content.Bloc
     cells = []
     for row in rows:
         pvalues = (row.pvalue, row.adjusted)[: 1 + len(adjusted)]
-        numbers = decimal((*row.scores.values(), row.difference, row.stderr))
-        cells.append((row.key, *map(short_pvalue, pvalues), *numbers))
+        numbers = reading.decimal((*row.scores.values(), row.difference, row.stderr))
+        cells.append((row.key, *map(reading.short_pvalue, pvalues), *numbers))
     names = list(rows[0].scores) if rows else ["score"]
     header = ("calibrator", "p-value", *adjusted, *names, "difference", "s.e.")
     text = f"difference: of the {names[0]}, from that before, with its standard error"

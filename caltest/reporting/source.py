@@ -13,32 +13,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from caltest import checks, sources
+from caltest import checks, render, sources
 from caltest.errors import NotApplicable
-from caltest.htests import DEFAULT, test_calibration
+from caltest.htests import DEFAULT, combine, places, test_calibration
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import Asked, as_columns, lies
 from caltest.htests.cells import CountedRows, Prepared, counted_rows
-from caltest.htests.combine import adjusted_rows
-from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Confidence, Cumulative, Lens, Strong, resolve_lens
 from caltest.lenses.base import each_once
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
 from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
-from caltest.nulls.cluster import Clusters
-from caltest.nulls.exact import bind_cells
+from caltest.nulls import cluster, exact
 from caltest.numerics.loops import blocks
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
-from caltest.render import share
-from caltest.reporting import content, reading
-from caltest.reporting.about import cells_hash, data_hash, named_event
+from caltest.reporting import about, content, reading
 from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Settings
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
-from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
 from caltest.types import Floats, Ints
@@ -137,9 +131,9 @@ class ReportedRows:
         found: Any = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
         return found if isinstance(found, HTestTable) else table_of([found], settings)
 
-    def search(self) -> RowSearch | None:
+    def search(self) -> places.RowSearch | None:
         """Return the classes and ranges that are candidates for places, if there are any."""
-        return RowSearch(self.predictions, round_cuts, pairs=0)
+        return places.RowSearch(self.predictions, round_cuts, pairs=0)
 
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
@@ -241,10 +235,10 @@ class ReportedCells:
         self, whole: CountedRows, grouped: CountedRows | None, plan: TestPlan, given: ModelData
     ) -> None:
         self.whole, self.grouped, self.plan, self.given = whole, grouped, plan, given
-        self.cells: Cells = whole.events[0][None]
+        self.cells: sources.Cells = whole.events[0][None]
         self.name, self.n, self.m = whole.name, self.cells.rows, len(whole.classes)
         self.effective = float(self.n)
-        self.hashed = cells_hash(zip(whole.lenses, whole.events, strict=True))
+        self.hashed = about.cells_hash(zip(whole.lenses, whole.events, strict=True))
         self.lens = str(whole.lenses[0])
         self.event = CellsEvent(self.cells)
         count = sum(len(by_group[None]) for by_group in whole.events if by_group)
@@ -285,9 +279,9 @@ class ReportedCells:
         asked = Asked(given=self.given, measures=measures, lenses=[lens], **own, **draws)
         return counted.under(lens.members_of(self.whole.classes)).run(asked)
 
-    def search(self) -> CellSearch:
+    def search(self) -> places.CellSearch:
         """Return the ranges that are candidates for places."""
-        return CellSearch(self.cells, round_cuts)
+        return places.CellSearch(self.cells, round_cuts)
 
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
@@ -340,7 +334,7 @@ class ReportedCells:
         tables = score_tables(np.column_stack([1.0 - cells.mean, cells.mean]))
         scores = (("Brier score", "brier", 0.5, 1.0), ("log loss", "log-loss", 1.0, np.inf))
         for table, (name, key, unit, most) in zip(tables, scores, strict=True):
-            bound = bind_cells(measure_of(key)[1], cells)
+            bound = exact.bind_cells(measure_of(key)[1], cells)
             finite = np.where(np.isinf(table).any(axis=1, keepdims=True), 0.0, table)
             slope = unit * (finite[:, 1] - finite[:, 0])
             variance = float(np.square(slope) @ cells.variance) / cells.mass**2
@@ -348,15 +342,11 @@ class ReportedCells:
 
 
 Source = ReportedRows | ReportedCells
+Planner = Callable[[Any], "TestPlan"]  # of predictions, or of a number of classes
 
 
 def read_rows(
-    given: ModelData,
-    plan: Callable[[Predictions], TestPlan],
-    *,
-    event: str | None,
-    fitted: bool,
-    name: str | None,
+    given: ModelData, plan: Planner, *, event: str | None, fitted: bool, name: str | None
 ) -> ReportedRows:
     """Read the rows and, where maps are fitted to logits, these.
 
@@ -382,11 +372,11 @@ def read_rows(
         if not isinstance(predictions, Predictions):
             from caltest.reporting.forecasts import ForecastRows
 
-            return ForecastRows(predictions, plan(predictions), None, data_hash(predictions))
+            return ForecastRows(predictions, plan(predictions), None, about.data_hash(predictions))
     if name is not None:
         predictions = predictions.from_source(name)
-    hashed = data_hash(predictions)
-    names = named_event(predictions.classes.tolist(), event)
+    hashed = about.data_hash(predictions)
+    names = about.named_event(predictions.classes.tolist(), event)
     if names is not None:
         found = predictions.probs, predictions.labels, np.array(names)
         predictions = Predictions.trusted(*found, like=predictions)
@@ -394,13 +384,7 @@ def read_rows(
 
 
 def count_rows(
-    table: Table,
-    given: ModelData,
-    plan: Callable[[int], TestPlan],
-    settings: Settings,
-    *,
-    event: str | None,
-    on_error: str,
+    table: Table, given: ModelData, plan: Planner, *, event: str | None, on_error: str
 ) -> ReportedCells:
     """Count the rows of a table in one query.
 
@@ -410,8 +394,6 @@ def count_rows(
         Where the rows lie, and which columns are what.
     plan : callable
         Returns what is tested of so many classes, by tests that cells are enough for.
-    settings : Settings
-        What all tests share.
     event : str or None
         What classes that are 0 and 1 are named by.
     on_error : {"raise", "skip"}
@@ -420,13 +402,12 @@ def count_rows(
     by = as_columns(given.by)
     named = {"label": given.label, "probs": given.probs, "classes": given.classes, "by": by}
     reader = Reader(table, named, on_error=on_error)
-    settings.progress("counting")
     columns = reader.columns()
     tested = plan(len(columns.classes))
     lenses = [resolve_lens(lens) for _, lens in tested.entries]
     members = each_once(m for lens in lenses for m in lens.members_of(columns.classes))
     bins = {count for test, _ in tested.entries for count in measure_of(test)[1].cell_bins}
-    prepared = Prepared(reader, Counting(columns, tuple(members), tuple(sorted(bins))))
+    prepared = Prepared(reader, sources.Counting(columns, tuple(members), tuple(sorted(bins))))
     prepared.counting.check()
     cells = reader.count(prepared.counting)
     whole = _named(counted_rows(prepared, cells, grouped=False), event)
@@ -437,7 +418,7 @@ def count_rows(
 
 def _named(counted: CountedRows, event: str | None) -> CountedRows:
     """Name classes that are 0 and 1 by the event that the author states."""
-    names = named_event(counted.classes, event)
+    names = about.named_event(counted.classes, event)
     if names is None:
         return counted
     both: dict[str, Any] = {"no_event": names[0], "event": names[1]}
@@ -476,7 +457,7 @@ def table_to_count(
 
 def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     """Adjust the p-values of all rows together."""
-    adjusted, name = adjusted_rows(rows, settings.correction)
+    adjusted, name = combine.adjusted_rows(rows, settings.correction)
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
@@ -605,7 +586,7 @@ def plan_of_cells(
         key, measure = measure_of(test)
         try:
             cells = sources.count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], measure.cell_bins)
-            bind_cells(measure, cells)
+            exact.bind_cells(measure, cells)
         except NotApplicable as error:
             last = error
             notes.append(f"{key} is not tested: {measure.description} needs the rows.")
@@ -671,7 +652,7 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     elif rows is not None and rows.has_dependence:
         yield (
             f"Rows of the same {rows.unit} may depend on each other; there are "
-            f"{Clusters.of(rows).words()}. Tests, intervals and smooth curves allow "
+            f"{cluster.Clusters.of(rows).words()}. Tests, intervals and smooth curves allow "
             "for it; bars and ranges of what a calibrated model gives take rows as independent."
         )
 
@@ -701,7 +682,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
     for row in kept:
         less = round(row.observed - row.expected, 1)
         gap = f"{less:+,.1f}".replace("-", reading.MINUS) if less else "0.0"
-        seen = str(row.name), reading.count(row.observed), share(row.observed / total)
+        seen = str(row.name), reading.count(row.observed), render.share(row.observed / total)
         predicted = reading.DASH if row.predicted is None else reading.count(row.predicted)
         rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
     header = ("class", "observed", "share", "expected", "difference", "predicted")

@@ -15,13 +15,10 @@ from caltest.measures.gap import Gap
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.predictions import Predictions
 from caltest.render import digits_of_gap, named, share
-from caltest.reporting import content, reading
-from caltest.reporting.about import Profile
+from caltest.reporting import about, content, reading
 from caltest.reporting.content import Block, Content, Differences, Place, Settings
 from caltest.reporting.reading import equals, percent
-from caltest.results import HTestTable
-from caltest.results.verdict import SPEAKS, worst_range
-from caltest.results.wording import FIRST_EVIDENCE
+from caltest.results import HTestTable, verdict, wording
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
 from caltest.segments.null import SegmentSettings
@@ -114,7 +111,7 @@ def group_places(table: HTestTable) -> tuple[Place, ...]:
     for row, adjusted in zip(table.rows, table.adjusted.tolist(), strict=True):
         if row.size is None:
             continue
-        worst, part = worst_range(row), "" if row.size.is_clear else row.finding
+        worst, part = verdict.worst_range(row), "" if row.size.is_clear else row.finding
         if worst is not None:
             part = f"{worst.name} too {'high' if worst.gap < 0 else 'low'}"
         places.append(place_of(row.size, "group", named(row.group), part, adjusted))
@@ -133,7 +130,7 @@ def ranked(places: Iterable[Place]) -> tuple[Place, ...]:
 
 def is_rejected(place: Place, level: float | None) -> bool:
     """Tell whether the p-value of a place is at most the level, or 0.05, as in the verdict."""
-    return place.pvalue is not None and place.pvalue <= (SPEAKS if level is None else level)
+    return place.pvalue is not None and place.pvalue <= (verdict.SPEAKS if level is None else level)
 
 
 def is_named(place: Place, level: float | None) -> bool:
@@ -177,7 +174,7 @@ def find_segments(predictions: Predictions, columns: Given, settings: Settings) 
     return test_source(columns, predictions, own)
 
 
-def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
+def group_blocks(report: Content, profile: about.Profile) -> Iterator[Block]:
     """Yield the table of groups.
 
     Yields
@@ -205,7 +202,7 @@ def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     yield from content.notes(report.where.notes)
 
 
-def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
+def place_blocks(report: Content, profile: about.Profile) -> Iterator[Block]:
     """Yield the tables of classes and ranges, where something is rejected.
 
     Yields
@@ -215,7 +212,7 @@ def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     """
     places, m, level = report.where.places, report.data.m, report.level
     named = any(is_named(place, level) for place in places)
-    bound = FIRST_EVIDENCE if level is None else level
+    bound = wording.FIRST_EVIDENCE if level is None else level
     if not m or (not named and report.answer.tests[0].pvalue > bound):
         return
     if not named:
@@ -248,11 +245,11 @@ def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
         f"{GAP} The p-values are adjusted for all classes and ranges together, {len(places):,} in "
         "number, which the predictions alone define, and a range holds its upper end, not its "
         "lower one; a direction is named where the p-value is "
-        f"{SPEAKS if level is None else level:g} or less and the interval leaves out 0."
+        f"{verdict.SPEAKS if level is None else level:g} or less and the interval leaves out 0."
     )
 
 
-def _table(title: str, places: Sequence[Place], report: Content, profile: Profile) -> Block:
+def _table(title: str, places: Sequence[Place], report: Content, profile: about.Profile) -> Block:
     """Return the table of places of one kind, the worst first, with a bar for each."""
     kind, two = places[0].kind, report.data.m <= 2
     of_class, ratio = kind == "class range", kind == "group" and report.data.m == 2
@@ -281,7 +278,7 @@ def _bars(places: Iterable[Place | Segment]) -> tuple[tuple[float, float, float]
     return tuple((place.low, place.gap, place.high) for place in places)
 
 
-def direction(place: Place, report: Content, profile: Profile) -> str:
+def direction(place: Place, report: Content, profile: about.Profile) -> str:
     """Return in a few words on which side the predictions of a place are off."""
     if not is_rejected(place, report.level):
         return reading.DASH

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from caltest import render
 from caltest.checks import check_schema, checks_values, read_only
 from caltest.errors import invalid
 from caltest.types import AnyArray
-
-if TYPE_CHECKING:
-    from caltest.render import Sheet
 
 Record = TypeVar("Record")
 RULE = "json"  # key of the metadata of a field that JSON has not always
@@ -164,7 +161,7 @@ class Printable(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def _sheet(self) -> Sheet:
+    def _sheet(self) -> render.Sheet:
         """Return the one table behind all printed forms."""
 
     def __str__(self) -> str:
@@ -233,9 +230,9 @@ class Result(Printable, Settled):
 class Summary(Printable):
     """The longer print of a result; `HTest.summary` and `HTestTable.summary` return it."""
 
-    sheet: Sheet
+    sheet: render.Sheet
 
-    def _sheet(self) -> Sheet:
+    def _sheet(self) -> render.Sheet:
         return self.sheet
 
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
 from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, rows_of_fits, stars, verdict
+from caltest.results import htest, wording
 from caltest.results.base import NEVER, Settled, Summary, Table
-from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
-from caltest.results.wording import short
 from caltest.types import Axes
 
 if TYPE_CHECKING:
@@ -287,9 +286,8 @@ class CalibratorComparison(Comparison):
         """The map with the least score, and how much less it is."""
         best = self[self.selected]
         least, text = best.scores.get(self.score, math.nan), f"Least held-out {self.score}"
-        if not self.m and any(
-            row.scores.get(self.score, math.inf) < least for row in self.rows[:-1]
-        ):
+        others = [row.scores.get(self.score, math.inf) for row in self.rows[:-1]]
+        if not self.m and any(score < least for score in others):
             text += " of the maps that rule out no more outcomes"
         text += f": {best.name} ({number(least)})"
         if best.name == REFERENCE:
@@ -387,7 +385,7 @@ class ModelComparison(Comparison):
     level: float | None = None
     notes: tuple[str, ...] = ()
 
-    def tests_of(self, name: str) -> list[tuple[HTest, float]]:
+    def tests_of(self, name: str) -> list[tuple[htest.HTest, float]]:
         """Return the tests of a model, each with its adjusted p-value.
 
         Parameters
@@ -470,7 +468,7 @@ class ModelComparison(Comparison):
                 word = "worse" if one.difference > 0 else "better"
                 found = one.adjusted <= (0.05 if self.level is None else self.level)
                 key = f"{word} than {self.reference}" if found else same
-                kinds.setdefault(key, []).append(f"{one.name} (p {short(one.adjusted)})")
+                kinds.setdefault(key, []).append(f"{one.name} (p {wording.short(one.adjusted)})")
         return "; ".join(parts + [f"{key}: {', '.join(own)}" for key, own in kinds.items()]) + "."
 
     def _pvalues(self) -> PValues:
@@ -520,8 +518,7 @@ def sheet_of_maps(
     """The print of maps by cross-validation; the long one has all scores and calibration errors."""
     rows, pvalues = found.rows, PValues()
     columns = {"calibrator": tuple(row.name for row in rows)}
-    sizes = sizes_in_words(found.n, found.m)
-    facts = [("data", f"{found.data_name} ({sizes})"), *kinds]
+    facts = [("data", f"{found.data_name} ({sizes_in_words(found.n, found.m)})"), *kinds]
     closing = [("selected", selected)] if selected else []
     if long:
         columns |= _all_scores(rows)
@@ -598,8 +595,7 @@ def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> 
     optimised = (name, proper if lens else f"{proper}; a CRPS has the unit of the outcomes")
     shown = any(row.measures for row in rows)
     about = f"not proper; lens of ECE: {lens}" if lens else OWN_NUMBERS if shown else "not proper"
-    reported = f"{_joined(measures)} ({about})"
-    return (optimised, *([("reported only", reported)] if measures else ()))
+    return (optimised, *([("reported only", f"{_joined(measures)} ({about})")] if measures else ()))
 
 
 def _by_test(rows: Mapping[str, Mapping[tuple[str, str], float]]) -> PValues:

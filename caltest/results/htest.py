@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from caltest import checks, render
-from caltest.drawing import above, draw
+from caltest import checks, drawing, render
 from caltest.errors import NotApplicable
 from caltest.numerics.loops import threads
 from caltest.results import sheets
@@ -193,8 +191,7 @@ class HTest(Decided, Result):
         shared = ["statistic_name", "statistic", "pvalue", "estimate", "alternative", "null_text"]
         shared += ["is_bound", "parameters", "stopping", "replicates"]
         about |= {name: getattr(outcome, name) for name in shared}
-        notes = (note, *outcome.notes, *outcome.degenerate, *remarks)
-        about["notes"] = tuple(filter(None, notes))
+        about["notes"] = tuple(filter(None, (note, *outcome.notes, *outcome.degenerate, *remarks)))
         if outcome.distribution is not None or outcome.n_resamples is not None:
             about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
         return cls(null_distribution=outcome.distribution, **about)
@@ -358,7 +355,7 @@ class HTest(Decided, Result):
         'no evidence'
         """
         with threads(checks.check_jobs(n_jobs)):
-            return cast("Verdict", above("verdicts.verdict_of", ("whole", self)))
+            return cast("Verdict", drawing.above("verdicts.verdict_of", ("whole", self)))
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
@@ -447,7 +444,7 @@ class HTest(Decided, Result):
         >>> result.plot().get_ylabel(), result.plot("null").get_xlabel()
         ('observed frequency of 1', 'ECE under the null hypothesis')
         """
-        return draw("htests.plot_test", self, kind, {"ax": ax, **options})
+        return drawing.draw("htests.plot_test", self, kind, {"ax": ax, **options})
 
     def to_csv(self) -> str:
         """Return one line of values under one line of names, numbers at full precision."""
@@ -659,7 +656,7 @@ class GradeCounts:
             rule = f"method {chosen!r} needs the rows of the grade, and test_master_scale has their"
             raise NotApplicable(f"{rule} numbers only", f"use {' or '.join(map(repr, own))}")
         ends = self.measure.grade_interval(self.defaults, self.n, level=level)
-        return ends, (-math.inf, math.inf), False
+        return ends, (-np.inf, np.inf), False
 
 
 def _printed(test: HTest, level: float) -> Exact | None:

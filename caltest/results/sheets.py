@@ -203,9 +203,7 @@ def _name_columns(rows: Sequence[HTest]) -> Columns:
     }
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
     if len({*zip(*differing.values(), strict=True)}) < len(rows) > 1:  # by other options, perhaps
-        own = {
-            name: cells_of(row.parameters.get(name) for row in rows) for name in rows[0].parameters
-        }
+        own = {k: cells_of(row.parameters.get(k) for row in rows) for k in rows[0].parameters}
         differing |= {name: cells for name, cells in own.items() if len(set(cells)) > 1}
     return differing or {"lens": columns["lens"]}
 

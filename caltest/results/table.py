@@ -12,7 +12,7 @@ import numpy as np
 from caltest.checks import check_integer, check_light_bounds, parse_json, read_only
 from caltest.drawing import above, draw
 from caltest.errors import invalid
-from caltest.render import named
+from caltest.render import Sheet, named
 from caltest.results import sheets, wording
 from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
@@ -20,7 +20,6 @@ from caltest.types import Axes, Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
-    from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
 GAP = ("predicted", "observed", "gap", "low", "high")  # columns of groups

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from caltest.drawing import above, draw
+from caltest import drawing, render
 from caltest.errors import NotApplicable
 from caltest.predictions.redrawing import Inversion
-from caltest.render import Sheet
-from caltest.results import wording
+from caltest.results import htest, sheets, wording
 from caltest.results.base import NEVER, Decided, Result
-from caltest.results.htest import required
-from caltest.results.sheets import sizes_in_words
 from caltest.types import Axes, Floats, Singles
 
 if TYPE_CHECKING:
@@ -133,23 +130,23 @@ class Verdict(Decided, Result):
         rows = None if self.shown.evidence is None else self.shown.evidence.predictions
         kind = kind or (rows is not None and rows.drawn_as) or "reliability"
         own = {"numbers": False} if kind == "reliability" else {}
-        return draw("htests.plot_test", self.shown, kind, {**own, "ax": ax, **options})
+        return drawing.draw("htests.plot_test", self.shown, kind, {**own, "ax": ax, **options})
 
     def _repr_html_(self) -> str:
-        return str(above("reporting.html.with_diagram", self))
+        return str(drawing.above("reporting.html.with_diagram", self))
 
     @property
     def card(self) -> tuple[tuple[str, str], ...]:
         """The first sentences, at most five: what a reader who reads no further should know."""
         return tuple(pair for pair in self.sentences if pair[0] in CARD)
 
-    def _sheet(self) -> Sheet:
+    def _sheet(self) -> render.Sheet:
         first = [text for kind, text in self.sentences if kind in {"answer", "size"}]
         pairs = [(NAMES.get(kind, kind), text) for kind, text in self.sentences[len(first) :]]
         place = len(self.card) - len(first)
-        data = ("data", f"{self.data_name} ({sizes_in_words(self.n, self.m)})")
+        data = ("data", f"{self.data_name} ({sheets.sizes_in_words(self.n, self.m)})")
         closing = (*pairs[:place], data, *pairs[place:])
-        return Sheet(title="", headline=" ".join(first), closing=closing)
+        return render.Sheet(title="", headline=" ".join(first), closing=closing)
 
 
 def verdict_of_test(test: HTest, p: float) -> Verdict:
@@ -162,10 +159,8 @@ def verdict_of_test(test: HTest, p: float) -> Verdict:
     is_named = bool(places) and test.finding == wording.wrong_in_words(places[0])
     size = wording.direction(replace(test, finding="") if is_named else test, p)
     sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
-    is_told = bool(test.finding) or (test.size is not None and test.size.is_clear)
-    sentences += _where(
-        places, wording.NOWHERE if found and test.components and not is_told else ""
-    )
+    told = bool(test.finding) or (test.size is not None and test.size.is_clear)
+    sentences += _where(places, wording.NOWHERE if found and test.components and not told else "")
     if found:
         sentences += [("events", text) for text in _coefficients(test)]
     elif claim is wording.CALIBRATION:
@@ -236,13 +231,12 @@ def _verdict(
     few = about.pop("few", False)
     rows: dict[str, Any] = {name: getattr(found, name, None) for name in ("n", "m", "data_name")}
     notes = about["shown"].notes if about.get("shown") else ()
-    weights = [("note", note) for note in notes if note.startswith(wording.WEIGHTED)]
     return Verdict(
         answer=wording.answer(pvalue, found.level, claim, few=few),
         pvalue=pvalue,
         level=found.level,
         places=tuple(places),
-        sentences=(*said, *weights),
+        sentences=(*said, *(("note", one) for one in notes if one.startswith(wording.WEIGHTED))),
         **rows | {"size": None} | about,
     )
 
@@ -376,7 +370,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     """
     from caltest.measures.gap import event_rows
 
-    evidence = required(test, "what the rows could have shown")
+    evidence = htest.required(test, "what the rows could have shown")
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")

@@ -264,9 +264,8 @@ def difference_in_words(test: HTest) -> str:
     if not speaks(test.pvalue, test.level):
         if size.is_clear:  # which p, of three statistics together, need not see
             return f"{first}, though the interval of {size.name} leaves out 0: {numbers}."
-        most = (
-            f"a difference of {100 * max(abs(size.low), abs(size.high)):.{decimals(size)}f} points"
-        )
+        largest = max(abs(size.low), abs(size.high))
+        most = f"a difference of {100 * largest:.{decimals(size)}f} points"
         where = "for" if test.m > 2 else "in"  # the accuracy or a class in a group, or a group
         return f"{first}; {most} is not ruled out {where} {size.name}: {numbers}."
     clear = "" if size.is_clear else ", though not clearly by its mean"

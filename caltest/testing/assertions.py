@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Mapping
@@ -17,8 +16,7 @@ from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
 from caltest.htests.run import CalibrationOptions
 from caltest.measures.own import name_of
-from caltest.predictions import ModelData
-from caltest.predictions.options import RowOptions, parted
+from caltest.predictions import ModelData, options
 from caltest.results import GroupsTest, HTest, HTestTable, sheets, wording
 from caltest.segments import SegmentsTest
 
@@ -268,7 +266,7 @@ def resamples_for(level: float, tests: int = 1) -> int:
 
     The smallest p-value is a tenth of the level, where it is multiplied by the number of tests.
     """
-    return max(999, math.ceil(10 * tests / level) - 1)
+    return max(999, int(np.ceil(10 * tests / level)) - 1)
 
 
 def check_within(
@@ -286,7 +284,7 @@ def check_within(
     if "test" in arguments:
         found = test_calibration(model, data, y, **asked)
     else:
-        read, asked = parted(asked, RowOptions)
+        read, asked = options.parted(asked, options.RowOptions)
         by = asked.pop("by", None)
         predictions = ModelData(model, data, y, by=by, **read).predictions()
         asked["by"] = None if by is None else True

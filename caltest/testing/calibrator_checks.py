@@ -235,8 +235,7 @@ def keeps_the_class_it_predicts(
 ) -> None:
     """The class it predicts stays."""
     out = _calibrated(_fitted(calibrator, data), probs)
-    largest = out[np.arange(len(out)), probs.argmax(axis=1)]
-    assert (largest >= out.max(axis=1) - atol).all()
+    assert (out[np.arange(len(out)), probs.argmax(axis=1)] >= out.max(axis=1) - atol).all()
 
 
 def keeps_the_ranking(calibrator: Any, data: Predictions, probs: Floats, atol: float) -> None:

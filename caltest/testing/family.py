@@ -10,22 +10,17 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from caltest import __version__
+from caltest import __version__, outputs
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
-from caltest.outputs import write_whole
 from caltest.results import HTest, HTestTable, wording
 from caltest.testing import assertions
 from caltest.testing.assertions import Checked, Tested, resamples_for
 from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from caltest.predictions import Rows
-
 
 OF_CHECKED = ("pvalue", "level", "seed", "few", "least", "headline")
 MOST = 100_000  # scores that travel to the process that decides
@@ -248,7 +243,7 @@ def _joint(found: Tested) -> tuple[str, list[float] | None]:
 def _hash_of_data(row: HTest) -> str:
     if row.evidence is None:
         return _hash([row.data_name, row.n, row.statistic])
-    rows: Rows = row.evidence.predictions
+    rows = row.evidence.predictions
     named, columns = rows.hashed
     digest = hashlib.sha256(repr(named).encode())
     for part in (*(values for values, _ in columns), rows.sample_weight, rows.clusters):
@@ -474,7 +469,7 @@ def write_report(path: Path, records: Records) -> None:
         time=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, page)
+    outputs.write_whole(path, page)
 
 
 def _each(records: Records) -> list[tuple[str, Record]]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from caltest import checks
 from caltest.errors import NotApplicable, SuspectInputWarning, invalid, shown
@@ -113,7 +112,7 @@ def check_test(
     for m in n_classes:
         ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
         data = strategies.predictions((2, 12), m, calibrated=True, weighted=False)
-        drawn: dict[str, SearchStrategy[Any]] = {"data": data}
+        drawn: dict[str, st.SearchStrategy[Any]] = {"data": data}
         strategies.search(gives_the_same_pvalue_twice, drawn, examples=examples, rng=rng)
         if "rows" in declares:
             moved = drawn | {"sample": strategies.SEEDS}

@@ -175,9 +175,7 @@ class Decisions:
         self.held: dict[tuple[str, object], list[tuple[pytest.TestReport, slice]]] = {}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logreport(
-        self, report: pytest.TestReport
-    ) -> Generator[None, object, object]:
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, Any, Any]:
         """Collect the records, and hold back the reports of a test that is not decided yet."""
         calibration = report.__dict__.pop("calibration", None)
         own = slice(report.__dict__.pop("calibration_first", None), len(calibration or ()))
@@ -198,7 +196,7 @@ class Decisions:
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
         """Decide when all tests have run, also where the session was stopped before its end."""
         try:
             return (yield)
@@ -262,9 +260,8 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
     rejected = [record for record in records if record.rejected]
     if not rejected:
         return
-    strict = str(report.longrepr).startswith(
-        STRICT
-    )  # of a test that was expected to fail, and must
+    # of a test that was expected to fail, and must
+    strict = str(report.longrepr).startswith(STRICT)
     if report.outcome == "failed" and not strict:  # for another reason, after a subtest
         return
     if strict or hasattr(report, "wasxfail"):

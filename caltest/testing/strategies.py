@@ -15,7 +15,6 @@ from typing import Any, cast
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 from hypothesis.vendor import pretty
 
 from caltest.errors import SuspectInputWarning, invalid, shown
@@ -197,7 +196,7 @@ def encodings(draw: st.DrawFn, codes: Sequence[int] | Codes, m: int) -> tuple[An
     >>> find(strategies.encodings([0, 1, 1], 2), lambda drawn: isinstance(drawn[1][0], str))
     (array(['a', 'b', 'b'], dtype='<U1'), ['a', 'b'])
     """
-    kinds: list[SearchStrategy[list[Any]]] = [
+    kinds: list[st.SearchStrategy[list[Any]]] = [
         st.integers(0, 3).map(lambda first: list(range(first, first + m))),
         st.permutations("abcdefghijklmnopqrstuvwxyz"[:m]).map(list),
         st.just([float(k) for k in range(m)]),
@@ -208,7 +207,7 @@ def encodings(draw: st.DrawFn, codes: Sequence[int] | Codes, m: int) -> tuple[An
     return np.array(names)[np.asarray(codes)], names
 
 
-def weights(n: int, values: Sequence[float] = (1.0, 0.5, 2.0)) -> SearchStrategy[Floats]:
+def weights(n: int, values: Sequence[float] = (1.0, 0.5, 2.0)) -> st.SearchStrategy[Floats]:
     """Draw sample weights that are not all 0.
 
     Parameters
@@ -451,7 +450,7 @@ DEGENERATE: Mapping[str, tuple[Floats, Codes]] = {
 }
 
 
-def degenerate() -> SearchStrategy[tuple[Floats, Codes]]:
+def degenerate() -> st.SearchStrategy[tuple[Floats, Codes]]:
     """Draw one of the sets of `DEGENERATE`: a single row or class, constants, separable labels.
 
     Returns
@@ -479,11 +478,7 @@ def _drawn(draw: st.DrawFn, size: Size) -> int:
 
 
 def search(
-    property_: Callable[..., None],
-    arguments: Mapping[str, SearchStrategy[Any]],
-    *,
-    examples: int,
-    rng: int,
+    property_: Callable[..., None], arguments: Mapping[str, Any], *, examples: int, rng: int
 ) -> None:
     """Search for arguments that break a property; raise with the smallest that Hypothesis finds.
 

@@ -74,7 +74,7 @@ def test_logits_are_fitted_as_they_stand(caltest, logits_csv, tmp_path, method, 
     frame = pl.read_csv(logits_csv)
     z = frame.select(pl.col("^z_.*$")).to_numpy()
     expected = kind(from_logits=True, classes=["ant", "bee", "cat"]).fit(z, frame["y"].to_numpy())
-    again = calibrate.read_map(path).calibrator.predict_proba(z)
+    again = calibrate.read_map(path)[0].predict_proba(z)
     rtol = 1e-12 if method == "auto" else 0
     np.testing.assert_allclose(again, expected.predict_proba(z), rtol=rtol)
     assert finished.status == 0
@@ -88,7 +88,7 @@ def test_map_of_two_classes_is_fitted_for_each_of_more(caltest, predictions_csv,
     note = "caltest: --method isotonic is for two classes: fitted for each class against"
     assert note in caltest(*words).err
     assert caltest(*words, "--quiet") == (0, "", "")
-    assert isinstance(calibrate.read_map(path).calibrator, OneVsRest)
+    assert isinstance(calibrate.read_map(path)[0], OneVsRest)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
