@@ -117,7 +117,8 @@ def in_words(part: str, log_wealth: Floats, counts: Floats) -> str:
     sure = "too sure" if scale > 1 else "not sure enough"
     sentences = {
         f"forecasts are too {side} by {deviations} deviations": location,
-        f"{sure}: outcomes scatter {scale:.2g} times as widely as predicted": scale - 1.0,
+        f"{sure}: outcomes scatter {scale:.2g} times as widely as predicted in normal scores": scale
+        - 1.0,
         f"outcomes rise {'more' if along > 0 else 'less'} steeply than forecasts": along,
     }
     return "; ".join(words for words, size in sentences.items() if abs(size) > SAME)

@@ -59,6 +59,15 @@ def test_truth_is_told_in_words_and_as_coverage():
     assert ct.planning.Power.from_dict(found.to_dict()).power == found.power
 
 
+def test_intervals_of_counts_hold_what_whole_numbers_do():
+    """More than 90 %, as that of a Poisson number of mean 1 from 0 to 3, calibrated or not."""
+    counts = ct.Forecasts(np.ones(40), distribution=stats.poisson(np.ones(40)))
+    found = ct.power(counts, n=20, spread=1.5, **KS)
+    moved_to = stats.norm(0.0, 1.5).cdf(stats.norm.ppf(stats.poisson(1).cdf(3)))
+    assert found.setting.effect.true == pytest.approx(moved_to, abs=0.01)
+    assert f"intervals of 98.1 %:  hold {100 * found.setting.effect.true:.1f} %" in str(found)
+
+
 def test_function_states_any_truth():
     """Of normal numbers and forecasts to normal numbers; here the same as spread=."""
     asked = {"n": 30, **KS}
