@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -16,7 +16,7 @@ from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
 from caltest.forecasts.laws.base import NODES, Function, Law, by_row, picked, read
 from caltest.numerics.harmonics import harmonics
-from caltest.types import Flags, Floats, Ints
+from caltest.types import AnyArray, Flags, Floats, Ints
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
@@ -216,6 +216,9 @@ class Frozen(Law):
 
         Where there is a mean, v is about f(q) |q - m| or less.
         """
+        law, place = self._standard
+        if v.strides[0] == 0 and law.n < self.n:  # all rows have the same levels
+            return by_row(self._loc, v) + by_row(self._scale, v) * law._far(name, v[: law.n])[place]  # noqa: SLF001, its own kind
         found, is_far = self.ask(name, v), v < UNSEEN
         if is_far.any():
             with np.errstate(invalid="ignore"):
@@ -246,6 +249,20 @@ class Frozen(Law):
         given = {"loc": np.zeros(first.size), "scale": np.ones(first.size)}
         parameters = shapes | {name: given[name] for name in given if name in shapes}
         return self._with(n=first.size, parameters=parameters), place.ravel()
+
+    @cached_property
+    def _each(self) -> list[Frozen]:
+        return [self[np.array([k])] for k in range(self.n)]
+
+    def taken(self, rows: AnyArray) -> Self:
+        some = super().taken(rows)
+        if "_standard" in vars(self):
+            law, place = self._standard
+            if law.n <= some.n:  # what it has computed is kept
+                vars(some)["_standard"] = law, place[rows]
+        return some
+
+    __getitem__ = taken
 
     @property
     def _loc(self) -> Floats:
@@ -288,17 +305,24 @@ class Frozen(Law):
             if law.n * SHARED > self.n:  # all at once, since each call has its costs
                 return super().centred(y)
             total, z = np.empty(y.shape), self._moved(y) / by_row(self._scale, y)
-            for k in range(law.n):
+            for k, one in enumerate(law._each):  # noqa: SLF001, its own kind
                 some = place == k
-                total[some] = (
-                    law[np.array([k])].centred(z[some].reshape(1, -1)).reshape(z[some].shape)
-                )
+                total[some] = one.centred(z[some].reshape(1, -1)).reshape(z[some].shape)
             return by_row(self._scale, y) * total
         total, middle = np.zeros(np.shape(y)), by_row(self.mean, y)
         for point, mass in self._masses():
             x = by_row(point, y)
             total += np.where(x <= y, (x - middle) * by_row(mass, y), 0.0)
         return total
+
+    @cached_property
+    def _panels(self) -> tuple[Floats, Floats]:
+        law, place = self._standard
+        if law.n == self.n:
+            return super()._panels
+        knots, sums = law._panels  # noqa: SLF001, its own kind
+        loc, scale = self._loc[:, None], self._scale[:, None]
+        return loc + scale * knots[place], scale * sums[place]
 
     @cached_property
     def half_difference(self) -> Floats:

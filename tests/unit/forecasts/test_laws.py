@@ -133,6 +133,22 @@ def test_rows_of_one_shape_share_their_quantiles(monkeypatch):
     assert sum(asked) < 2000
 
 
+def test_subsets_of_rows_of_one_shape_share_its_integrals(monkeypatch):
+    """SciPy, of which some families integrate a tail anew for each value, is asked for few."""
+    asked, n, known = [], 60, type(stats.skewnorm)._cdf
+
+    def cdf(self, x, a):
+        asked.append(x.size)
+        return known(self, x, a)
+
+    monkeypatch.setattr(type(stats.skewnorm), "_cdf", cdf)
+    law = Frozen(stats.skewnorm(3.0, loc=np.arange(n), scale=np.linspace(1, 2, n)))
+    whole = law.crps(np.arange(n))
+    for rows in (np.arange(30), np.arange(20, 60)):
+        assert law[rows].crps(rows) == pytest.approx(whole[rows], abs=1e-14)
+    assert sum(asked) < 30 * n
+
+
 def test_mixture_of_a_law_with_itself_is_that_law():
     """Of one with steps, of which the quantiles are searched for."""
     steps = Cdf(lambda y: np.clip(np.floor(4 * (y - MEAN) + 8) / 16, 0, 1), N)
