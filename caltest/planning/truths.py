@@ -176,8 +176,7 @@ def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
     s = 1.0 if spread is None else checks.check_positive(spread, "spread")
     b = 0.0 if shift is None else checks.check_finite(shift, "shift")
     scatter = f"{s:g} times as widely as" if s != 1.0 else "as"
-    text = f"outcomes scatter {scatter} predicted" + f", {b:+g} deviations off" * (b != 0.0)
-    text += " (in normal scores)"
+    text = f"normal scores scatter {scatter} predicted" + f", {b:+g} off" * (b != 0.0)
     text = Forecasts.claim if (s, b) == (1.0, 0.0) else text
     return LabelDistribution(text, lambda z, _rows: moved(z, s, b))
 

@@ -52,7 +52,7 @@ def test_without_a_truth_it_is_the_size(kind):
 def test_truth_is_told_in_words_and_as_coverage():
     found = ct.power(forecasts(), n=20, spread=1.25, shift=-0.2, **KS)
     text = " ".join(str(found).split())
-    assert "scatter 1.25 times as widely as predicted, -0.2 deviations off" in text
+    assert "scatter 1.25 times as widely as predicted, -0.2 off" in text
     inside = stats.norm(-0.2, 1.25).cdf([-1.645, 1.645])
     assert found.setting.effect.true == pytest.approx(np.diff(inside)[0], abs=0.01)
     assert "m = " not in text
