@@ -710,7 +710,7 @@ CLOSED = {  # by the name that scipy.stats has for the family
     ),
     "gumbel_r": Closed(lambda z: _of_extremes(z, np.zeros(1)), lambda: math.log(2)),
     "beta": Closed(_of_beta, _difference_of_beta),
-    "poisson": Closed(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
+    "poisson": Closed(_of_poisson, lambda m: m * (special.i0e(2 * m) + special.i1e(2 * m))),
     "nbinom": Closed(_of_counts, _difference_of_counts),
 }
 

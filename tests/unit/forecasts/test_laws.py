@@ -149,6 +149,14 @@ def test_subsets_of_rows_of_one_shape_share_its_integrals(monkeypatch):
     assert sum(asked) < 50 * n
 
 
+def test_large_counts_have_the_crps_of_normal_numbers():
+    mean = np.array([1e10, 1e14])
+    y = mean + [0.0, 2.0] * np.sqrt(mean)
+    normal = law_of(mean=mean, scale=np.sqrt(mean))
+    counts = law_of(distribution=stats.poisson(mean))
+    np.testing.assert_allclose(counts.crps(y), normal.crps(y), rtol=1e-4)
+
+
 def test_mixture_of_a_law_with_itself_is_that_law():
     """Of one with steps, of which the quantiles are searched for."""
     steps = Cdf(lambda y: np.clip(np.floor(4 * (y - MEAN) + 8) / 16, 0, 1), N)
