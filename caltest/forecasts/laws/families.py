@@ -28,6 +28,7 @@ EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 SHARED = 40  # rows of a shape, on average, from which one after another is faster
 MOST_COMPARED = 300  # rows of mixtures by which a verdict compares maps
+PROBED = 9, 10  # steps of the search for a quantile that look for an atom at a round number
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 
 
@@ -751,7 +752,7 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
     answer, place = np.where(f2 >= 0, x2, x1), np.broadcast_to(np.arange(u.shape[1]), u.shape)
     going, t = (f2 < 0) & (f1 >= 0), np.full(u.shape, 0.5)
     rows = np.arange(len(u))[:, None]
-    for _ in range(STEPS):
+    for k in range(STEPS):
         width = int(going.sum(axis=1).max())
         if not width:
             break
@@ -759,7 +760,15 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
             kept = np.argsort(~going, axis=1, kind="stable")[:, :width]
             x1, x2, f1, f2, u, t = (picked(each, kept) for each in (x1, x2, f1, f2, u, t))
             going, place = going[rows, kept], place[rows, kept]
-        x = np.where(going, x1 + t * (x2 - x1), x1)
+        x = x1 + t * (x2 - x1)
+        if k in PROBED:  # the roundest number between both, and then what is just below it
+            lower, upper = np.where(f1 >= 0, x2, x1), np.where(f1 >= 0, x1, x2)
+            with np.errstate(all="ignore"):
+                power = 10.0 ** np.floor(-np.log10(upper - lower))
+                whole = np.rint(upper * power) / power
+            x = np.where((lower < whole) & (whole < upper), whole, x)
+            x = np.where(whole == upper, np.nextafter(upper, -np.inf), x)
+        x = np.where(going, x, x1)
         f = cdf(x) - u
         same = (f >= 0) == (f1 >= 0)
         x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)

@@ -376,6 +376,15 @@ def test_quantiles_of_mixtures_need_few_evaluations(monkeypatch):
     assert sum(asked) < 15 * u.size
 
 
+def test_atoms_at_whole_numbers_need_few_evaluations():
+    """Halving alone would go on until its ends are neighbours."""
+    asked, mean, u = [], np.array([0.3, 4.0, 30.0]), np.random.default_rng(1).random((3, 200))
+    law = Cdf(lambda y: asked.append(y.size) or stats.poisson.cdf(np.floor(y), mean), 3)
+    asked.clear()
+    np.testing.assert_array_equal(law.quantile(u), stats.poisson.ppf(u, mean[:, None]))
+    assert sum(asked) < 30 * u.size
+
+
 ILLEGAL = {
     "members must be smaller than 1e+100 in size": {"members": [[1.0, 2.0], [1.0, -1e200]]},
     "must take an array (3,), a number for each row; got ValueError": {
