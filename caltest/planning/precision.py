@@ -334,7 +334,7 @@ def _row(found: Found, width: float, z: float) -> PrecisionRow:
     name, value, variance = found
     if not math.isfinite(value + variance):
         reason = "bias and spread need forecasts with finite standard deviations above 0"
-        remedy = "ask for coverage_width only, with bias_width=None and spread_width=None"
+        remedy = "ask for coverage_width only, the others None"
         raise NotApplicable(reason, remedy)
     error = (math.asinh(width / (2 * value)) if name in RATIOS else width / 2) / z
     n = variance / error / error if error else math.inf
