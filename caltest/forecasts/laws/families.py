@@ -217,9 +217,10 @@ class Frozen(Law):
 
         Where there is a mean, v is about f(q) |q - m| or less.
         """
-        law, place = self._standard
-        if v.strides[0] == 0 and law.n < self.n:  # all rows have the same levels
-            return by_row(self._loc, v) + by_row(self._scale, v) * law._far(name, v[: law.n])[place]  # noqa: SLF001, its own kind
+        if v.strides[0] == 0 and self._standard[0].n < self.n:  # all rows have the same levels
+            law, place = self._standard
+            found = law._far(name, v[: law.n])[place]  # noqa: SLF001, its own kind
+            return by_row(self._loc, v) + by_row(self._scale, v) * found
         found, is_far = self.ask(name, v), v < UNSEEN
         if is_far.any():
             with np.errstate(invalid="ignore"):
