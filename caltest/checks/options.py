@@ -251,7 +251,9 @@ def check_not_empty(values: list[Item], name: str) -> list[Item]:
 def check_not_family(is_family: bool, lens: object) -> None:  # noqa: FBT001
     """Refuse a family of lenses where each test stands for one aspect of the predictions."""
     if is_family:
-        remedy = f"name a member, as in '{lens}[0]', or pass 'confidence'"
+        usual = getattr(lens, "usual", None)  # levels, of forecasts
+        member = f"'{lens}[{usual[2]:g}]'" if usual else f"'{lens}[0]', or pass 'confidence'"
+        remedy = f"name a member, as in {member}"
         raise invalid("lens must not be a family of lenses here", str(lens), remedy)
 
 

@@ -89,7 +89,17 @@ class ForecastScore(ProperScore):
         return self.formula(predictions.law, predictions.outcomes)
 
     def between(self, first: Any, second: Any) -> tuple[Floats, Floats, Floats]:
-        """As of classes: K points of either law, whose weights give expectations under it."""
+        """As of classes: K points of either law, whose weights give expectations under it.
+
+        Raises
+        ------
+        NotApplicable
+            If a probability is to be compared with a density, whose size is that of the unit.
+        """
+        if self.key == "log-score" and first.law.has_atoms != second.law.has_atoms:
+            titles = f"{first.law.title} and {second.law.title}"
+            reason = f"the log scores of {titles} are of a probability and of a density"
+            raise NotApplicable(reason, "use the CRPS")
         (x, p), (y, q) = first.law.nodes(), second.law.nodes()
         scores = [self.formula(one.law, np.hstack([x, y])) for one in (first, second)]
         a, b = (np.where(np.isinf(each), LARGEST_LOG, each) for each in scores)

@@ -435,6 +435,7 @@ class Forecasts(Rows):
         Forecasts
             With these quantiles as outcomes; of an ensemble an outcome and a member change places.
         """
+        uniform = np.clip(uniform, LEAST, 1.0 - LEAST)  # that of the last step may be rounded to 1
         outcomes, law = self.law.redrawn(self.outcomes, uniform)
         return self._with(outcomes=outcomes, law=law)
 

@@ -108,16 +108,21 @@ def bet_on_number(
 def in_words(part: str, log_wealth: Floats, counts: Floats) -> str:
     """Say what the bets of a part have won with."""
     if part == "shape":
+        tails, learned = log_wealth
+        if tails > learned:
+            return "heavier tails: more outcomes are far out than predicted"
         found = counts[:BINS] / counts[:BINS].sum()
         k = int(np.argmax(np.abs(found - 1.0 / BINS)))
         ends = f"the quantiles of {100 * k // BINS} and {100 * (k + 1) // BINS} %"
-        return f"another shape: {100 * found[k]:.0f} % of the outcomes are between {ends}"
+        share = f"{100 * found[k]:.3g} % of the outcomes so far"
+        return f"another shape: {share} are between {ends}, not {100 // BINS} %"
     location, scale, along = GRIDS[part] @ np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
     side, deviations = "low" if location > 0 else "high", f"{abs(location):.2g} of their standard"
     sure = "too sure" if scale > 1 else "not sure enough"
     sentences = {
         f"forecasts are too {side} by {deviations} deviations": location,
-        f"{sure}: outcomes scatter {scale:.2g} times as widely as predicted": scale - 1.0,
+        f"{sure}: outcomes scatter {scale:.2g} times as widely as predicted in normal scores": scale
+        - 1.0,
         f"outcomes rise {'more' if along > 0 else 'less'} steeply than forecasts": along,
     }
     return "; ".join(words for words, size in sentences.items() if abs(size) > SAME)

@@ -108,8 +108,8 @@ def power(
         (z, forecasts) of standard normal numbers (n,), which returns the normal numbers of the
         outcomes, :math:`\Phi^{-1}(F(y))`: `lambda z, f: z - 0.3 * (f.mean > 20)`.
     spread, shift : float, optional
-        Truth of forecasts: outcomes scatter `spread` times as widely as predicted, and are `shift`
-        predicted standard deviations higher.
+        Truth of forecasts: normal scores of the outcomes, (y - mean) / scale of Gaussian forecasts,
+        scatter `spread` times as widely as predicted, and are `shift` higher.
     test : str, Measure or list, default "combined"
         Keys are in `caltest.htests.REGISTRY`; the default as in `test_calibration`. Several are
         compared on the same data sets.

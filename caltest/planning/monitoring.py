@@ -111,7 +111,8 @@ def plan_monitoring(
         middle, most = (float(np.quantile(after, q, method="higher")) for q in (0.5, 0.9))
         error = distribution.effect(truth, np.random.default_rng(seed)).error
         days = {"days": middle / per_day, "days_90": most / per_day}
-        rows.append(DriftDelay(drift=truth.text, error=error, rows=middle, rows_90=most, **days))
+        drift = truth.text.removesuffix(" as predicted")  # that it fits into a column
+        rows.append(DriftDelay(drift=drift, error=error, rows=middle, rows_90=most, **days))
     return MonitoringPlan(
         library=distribution.template.library,
         rows=tuple(rows),

@@ -289,9 +289,10 @@ def _errors(distribution: ForecastDistribution, true: truths.LabelDistribution) 
         errors = (rows.outcomes - law.mean) / (law.sd if law.has_tails else math.nan)
         middle = round(mean(errors), 9) + 0.0  # no -1e-17 where it is 0
         variance, fourth = (mean((errors - middle) ** k) for k in (2, 4))
-        held, excess = mean(Interval(USUAL_LEVEL)(rows).labels), fourth / variance**2 - 1.0
+        seen, excess = Interval(USUAL_LEVEL)(rows), fourth / variance**2 - 1.0
+    level, held = map(mean, (seen.probs[:, 1], seen.labels))
     return {
-        "coverage_width": (f"coverage of {100 * USUAL_LEVEL:g} % intervals", held, held - held**2),
+        "coverage_width": (f"coverage of {100 * level:.3g} % intervals", held, held - held**2),
         "bias_width": ("bias in standard deviations", middle, variance),
         "spread_width": (RATIOS[1], math.sqrt(variance), excess / 4.0),
     }
@@ -331,7 +332,8 @@ def _row(found: Found, width: float, z: float) -> PrecisionRow:
     name, value, variance = found
     if not math.isfinite(value + variance):
         reason = "bias and spread need forecasts with finite standard deviations above 0"
-        raise NotApplicable(reason, "ask for coverage_width only")
+        remedy = "ask for coverage_width only, the others None"
+        raise NotApplicable(reason, remedy)
     error = (math.asinh(width / (2 * value)) if name in RATIOS else width / 2) / z
     n = variance / error / error if error else math.inf
     if not math.isfinite(n):

@@ -288,7 +288,10 @@ def _facts(power: Power) -> Iterator[tuple[str, str]]:
     yield "truth", setting.truth
     if not setting.calibrated and not setting.m:
         yield "true error", f"{number(effect.error)} of F(y) on average"
-        yield "intervals of 90 %", f"hold {100 * effect.true:.1f} % of the outcomes"
+        yield (
+            f"intervals of {100 * effect.predicted:.3g} %",
+            f"hold {100 * effect.true:.1f} % of the outcomes",
+        )
     elif not setting.calibrated:
         names = ("mean risk", "event rate") if setting.m == 2 else ("mean confidence", "accuracy")
         yield "true error", f"{number(effect.error)} (total variation)"

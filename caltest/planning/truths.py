@@ -14,6 +14,7 @@ from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.forecasts.container import Forecasts, moved
 from caltest.forecasts.laws.base import read
+from caltest.lenses.forecasts import USUAL_LEVEL, Interval
 from caltest.numerics.softmax import softmax
 from caltest.predictions import ModelData, Predictions, Rows, container, model_data, models, tables
 from caltest.types import Floats
@@ -21,7 +22,6 @@ from caltest.types import Floats
 STEEPEST = 1e6  # slope of log odds
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
 DRAWS = 20_000
-LEVEL = 0.9  # of the central intervals whose coverage is stated
 ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
 
 
@@ -173,7 +173,7 @@ def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
     s = 1.0 if spread is None else checks.check_positive(spread, "spread")
     b = 0.0 if shift is None else checks.check_finite(shift, "shift")
     scatter = f"{s:g} times as widely as" if s != 1.0 else "as"
-    text = f"outcomes scatter {scatter} predicted" + f", {b:+g} deviations off" * (b != 0.0)
+    text = f"normal scores scatter {scatter} predicted" + f", {b:+g} off" * (b != 0.0)
     text = Forecasts.claim if (s, b) == (1.0, 0.0) else text
     return LabelDistribution(text, lambda z, _rows: moved(z, s, b))
 
@@ -201,8 +201,8 @@ class Effect:
         perfect recalibration would save; nan of forecasts.
     predicted, true : float
         For two classes the mean risk as predicted and the true event rate; for more the mean
-        confidence and the true accuracy; of forecasts 0.9 and how often intervals of 90 % hold the
-        outcome.
+        confidence and the true accuracy; of forecasts how often intervals of 90 %, of counts those
+        that hold 90 % or more, are to hold the outcome, and how often they do.
     draws : int or None
         Predictions drawn to compute it; None where all rows were taken.
     """
@@ -316,21 +316,27 @@ class ForecastDistribution:
         self.template = self.pool
         self.name = f"{forecasts.source}, {counted(forecasts.n)} drawn with replacement"
 
-    def _rows(self, rng: np.random.Generator, n: int) -> Forecasts:
-        return self.pool.subset(rng.choice(self.pool.n, size=n, p=self.share))
-
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Forecasts:
         """Return n rows with outcomes of the truth."""
-        rows = self._rows(rng, n)
-        u = truth.of(rng.normal(size=n), rows)
-        return rows.redrawn_at(rows.law.pit_at(u, rng.spawn(1)[0].random(n)))
+        return self._drawn(rng, n, truth)[0]
+
+    def _drawn(
+        self, rng: np.random.Generator, n: int, truth: LabelDistribution
+    ) -> tuple[Forecasts, Floats]:
+        """Return n rows, and by how much the truth moves their probabilities."""
+        rows = self.pool.subset(rng.choice(self.pool.n, size=n, p=self.share))
+        z = rng.normal(size=n)
+        u = truth.of(z, rows)
+        drawn = rows.redrawn_at(rows.law.pit_at(u, rng.spawn(1)[0].random(n)))
+        return drawn, abs(u - ndtr(z))
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
         """Compute how far outcomes are from what is predicted, by simulation."""
-        rows, z = self._rows(rng, DRAWS), rng.normal(size=DRAWS)
-        u = truth.of(z, rows)
-        error, true = (float(np.mean(x)) for x in (abs(u - ndtr(z)), abs(u - 0.5) < LEVEL / 2))
-        return Effect(error=error, excess=np.nan, predicted=LEVEL, true=true, draws=DRAWS)
+        rows, moved_by = self._drawn(rng, DRAWS, truth)
+        seen = Interval(USUAL_LEVEL)(rows)
+        found = map(float, (moved_by.mean(), seen.probs[:, 1].mean(), seen.labels.mean()))
+        error, predicted, true = found
+        return Effect(error=error, excess=np.nan, predicted=predicted, true=true, draws=DRAWS)
 
 
 def forecasts_of(given: ModelData) -> ForecastDistribution | None:

@@ -493,7 +493,7 @@ class ModelComparison(Comparison):
         for name, (test, _) in zip(names, self.tests_of(self.rows[0].name), strict=True):
             text = f"B = {test.n_resamples}, seed = {test.seed}"
             text = test.null_text if test.n_resamples is None else text
-            lens = f"lens: {test.lens}, " if test.m else ""
+            lens = f"lens: {test.lens}, " if test.m or test.lens != "strong" else ""
             facts.append((name, f"{test.method}, {lens}{text}"))
         pairs = sum(pair.pvalue is not None for pair in self.pairs)
         count = f"{pairs} difference{'s' * (pairs != 1)}; {len(self.tests)} tests of calibration"
@@ -578,7 +578,7 @@ def _facts_of_maps(found: Maps, *, is_selection: bool) -> Iterator[tuple[str, st
     tested = next((row.tests for row in found.rows if row.tests), ())
     if tested:
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))
-        lens = f"lens: {lenses}, " if found.m else ""
+        lens = f"lens: {lenses}, " if found.m or lenses != "strong" else ""
         text = f"{found.method}, {lens}B = {found.n_resamples}, seed = {found.seed}"
         yield "null hypothesis", HYPOTHESIS
         yield "test", f"{text}; {COMBINED}" if found.n_folds > 1 else text
@@ -592,7 +592,8 @@ def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> 
     others = [key for key in dict.fromkeys(k for row in rows for k in row.scores) if key != score]
     measures = list(dict.fromkeys((*estimates, *(key for row in rows for key in row.measures))))
     proper = f"{score} (proper, like {_joined(others)})" if others else score
-    optimised = (name, proper if lens else f"{proper}; a CRPS has the unit of the outcomes")
+    unit = "; a CRPS has the unit of the outcomes" * (score == "CRPS")
+    optimised = (name, f"{proper}{unit}")
     shown = any(row.measures for row in rows)
     about = f"not proper; lens of ECE: {lens}" if lens else OWN_NUMBERS if shown else "not proper"
     return (optimised, *([("reported only", f"{_joined(measures)} ({about})")] if measures else ()))

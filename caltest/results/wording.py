@@ -543,6 +543,7 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         words["slope"] = f"a slope of {one.size:.2f} at intercept 0"
         words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"
         words["spread"] = f"outcomes that scatter {one.size:.2f} times as widely as predicted"
+        words["spread"] += " (in normal scores)"
         unit = f" ({abs(one.gap):.3g} on average)" if math.isfinite(one.gap) else ""
         deviations = f"{one.size:.2f} predicted standard deviations{unit}"
         words["shift"] = f"forecasts that are too {side} by {deviations}"

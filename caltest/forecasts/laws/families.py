@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -16,7 +16,7 @@ from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts.laws import base
 from caltest.forecasts.laws.base import NODES, Function, Law, by_row, picked, read
 from caltest.numerics.harmonics import harmonics
-from caltest.types import Flags, Floats, Ints
+from caltest.types import AnyArray, Flags, Floats, Ints
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
@@ -28,6 +28,7 @@ EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
 SHARED = 40  # rows of a shape, on average, from which one after another is faster
 MOST_COMPARED = 300  # rows of mixtures by which a verdict compares maps
+PROBED = 9, 10  # steps of the search for a quantile that look for an atom at a round number
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 
 
@@ -216,6 +217,10 @@ class Frozen(Law):
 
         Where there is a mean, v is about f(q) |q - m| or less.
         """
+        if v.strides[0] == 0 and self._standard[0].n < self.n:  # all rows have the same levels
+            law, place = self._standard
+            found = law._far(name, v[: law.n])[place]  # noqa: SLF001, its own kind
+            return by_row(self._loc, v) + by_row(self._scale, v) * found
         found, is_far = self.ask(name, v), v < UNSEEN
         if is_far.any():
             with np.errstate(invalid="ignore"):
@@ -246,6 +251,20 @@ class Frozen(Law):
         given = {"loc": np.zeros(first.size), "scale": np.ones(first.size)}
         parameters = shapes | {name: given[name] for name in given if name in shapes}
         return self._with(n=first.size, parameters=parameters), place.ravel()
+
+    @cached_property
+    def _each(self) -> list[Frozen]:
+        return [self[np.array([k])] for k in range(self.n)]
+
+    def taken(self, rows: AnyArray) -> Self:
+        some = super().taken(rows)
+        if "_standard" in vars(self):
+            law, place = self._standard
+            if law.n <= some.n:  # what it has computed is kept
+                vars(some)["_standard"] = law, place[rows]
+        return some
+
+    __getitem__ = taken
 
     @property
     def _loc(self) -> Floats:
@@ -288,17 +307,24 @@ class Frozen(Law):
             if law.n * SHARED > self.n:  # all at once, since each call has its costs
                 return super().centred(y)
             total, z = np.empty(y.shape), self._moved(y) / by_row(self._scale, y)
-            for k in range(law.n):
+            for k, one in enumerate(law._each):  # noqa: SLF001, its own kind
                 some = place == k
-                total[some] = (
-                    law[np.array([k])].centred(z[some].reshape(1, -1)).reshape(z[some].shape)
-                )
+                total[some] = one.centred(z[some].reshape(1, -1)).reshape(z[some].shape)
             return by_row(self._scale, y) * total
         total, middle = np.zeros(np.shape(y)), by_row(self.mean, y)
         for point, mass in self._masses():
             x = by_row(point, y)
             total += np.where(x <= y, (x - middle) * by_row(mass, y), 0.0)
         return total
+
+    @cached_property
+    def _panels(self) -> tuple[Floats, Floats]:
+        law, place = self._standard
+        if law.n == self.n:
+            return super()._panels
+        knots, sums = law._panels  # noqa: SLF001, its own kind
+        loc, scale = self._loc[:, None], self._scale[:, None]
+        return loc + scale * knots[place], scale * sums[place]
 
     @cached_property
     def half_difference(self) -> Floats:
@@ -686,7 +712,7 @@ CLOSED = {  # by the name that scipy.stats has for the family
     ),
     "gumbel_r": Closed(lambda z: _of_extremes(z, np.zeros(1)), lambda: math.log(2)),
     "beta": Closed(_of_beta, _difference_of_beta),
-    "poisson": Closed(_of_poisson, lambda m: m * (special.ive(0, 2 * m) + special.ive(1, 2 * m))),
+    "poisson": Closed(_of_poisson, lambda m: m * (special.i0e(2 * m) + special.i1e(2 * m))),
     "nbinom": Closed(_of_counts, _difference_of_counts),
 }
 
@@ -727,7 +753,7 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
     answer, place = np.where(f2 >= 0, x2, x1), np.broadcast_to(np.arange(u.shape[1]), u.shape)
     going, t = (f2 < 0) & (f1 >= 0), np.full(u.shape, 0.5)
     rows = np.arange(len(u))[:, None]
-    for _ in range(STEPS):
+    for k in range(STEPS):
         width = int(going.sum(axis=1).max())
         if not width:
             break
@@ -735,7 +761,15 @@ def inverted(cdf: Callable[[Floats], Floats], u: Floats, low: Floats, high: Floa
             kept = np.argsort(~going, axis=1, kind="stable")[:, :width]
             x1, x2, f1, f2, u, t = (picked(each, kept) for each in (x1, x2, f1, f2, u, t))
             going, place = going[rows, kept], place[rows, kept]
-        x = np.where(going, x1 + t * (x2 - x1), x1)
+        x = x1 + t * (x2 - x1)
+        if k in PROBED:  # the roundest number between both, and then what is just below it
+            lower, upper = np.where(f1 >= 0, x2, x1), np.where(f1 >= 0, x1, x2)
+            with np.errstate(all="ignore"):
+                power = 10.0 ** np.floor(-np.log10(upper - lower))
+                whole = np.rint(upper * power) / power
+            x = np.where((lower < whole) & (whole < upper), whole, x)
+            x = np.where(whole == upper, np.nextafter(upper, -np.inf), x)
+        x = np.where(going, x, x1)
         f = cdf(x) - u
         same = (f >= 0) == (f1 >= 0)
         x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)

@@ -171,7 +171,7 @@ def test_studies_of_forecasts_are_those_of_python(caltest, tmp_path):
     plan = package.plan_monitoring(rows, shift=[0.5, 1.0], **watched)
     assert caltest("plan-monitoring", *columns, *asked).out == str(plan)
     usual = package.plan_monitoring(rows, **watched)
-    assert [row.drift.split()[2] for row in usual.rows] == ["1.1", "1.2", "1.5", "2"]
+    assert [row.drift.split()[3] for row in usual.rows] == ["1.1", "1.2", "1.5", "2"]
     assert plan.rows[1].rows < plan.rows[0].rows
     widths = package.sample_size_for_precision(rows, spread=1.2, rng=1)
     asked = ("--spread", "1.2", "--seed", "1")

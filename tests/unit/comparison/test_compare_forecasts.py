@@ -125,3 +125,25 @@ def test_what_cannot_be_compared_is_refused():
         ct.compare_models({"a": a, "b": a}, score="brier")
     with pytest.raises(ct.InvalidInput, match="LinearRegression"):
         ct.compare_models({"a": a, "b": LinearRegression().fit(x[:, None], y)}, (x[:, None], y))
+
+
+def test_a_lens_of_forecasts_is_named_beside_their_tests():
+    told = str(
+        ct.compare_models(two(), lens="exceeds[1]", score="log-score", n_resamples=99, rng=1)
+    )
+    assert "lens: exceeds[1], B = 99" in told
+    assert "unit of the outcomes" not in told  # of a CRPS
+    with pytest.raises(ct.InvalidInput, match=r"as in 'interval\[0.9\]'"):
+        ct.compare_models(two(), lens="interval")
+
+
+def test_log_scores_of_probabilities_and_of_densities_are_not_compared():
+    mean = np.full(60, 9.0)
+    counts = np.random.default_rng(1).poisson(mean)
+    both = {
+        "counts": ct.Forecasts(counts, distribution=stats.poisson(mean)),
+        "normal": ct.Forecasts(counts, mean=mean, scale=3.0),
+    }
+    with pytest.raises(ct.NotApplicable, match="of a probability and of a density; use the CRPS"):
+        ct.compare_models(both, score="log-score", n_resamples=99, rng=1)
+    assert ct.compare_models(both, n_resamples=99, rng=1)["normal"].difference.pvalue > 0.05

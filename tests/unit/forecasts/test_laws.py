@@ -133,6 +133,30 @@ def test_rows_of_one_shape_share_their_quantiles(monkeypatch):
     assert sum(asked) < 2000
 
 
+def test_subsets_of_rows_of_one_shape_share_its_integrals(monkeypatch):
+    """SciPy, of which some families integrate a tail anew for each value, is asked for few."""
+    asked, n, known = [], 60, type(stats.skewnorm)._cdf
+
+    def cdf(self, x, a):
+        asked.append(x.size)
+        return known(self, x, a)
+
+    monkeypatch.setattr(type(stats.skewnorm), "_cdf", cdf)
+    law = Frozen(stats.skewnorm(3.0, loc=np.arange(n), scale=np.linspace(1, 2, n)))
+    whole = law.crps(np.arange(n))
+    for rows in (np.arange(30), np.arange(20, 60)):
+        assert law[rows].crps(rows) == pytest.approx(whole[rows], abs=1e-14)
+    assert sum(asked) < 50 * n
+
+
+def test_large_counts_have_the_crps_of_normal_numbers():
+    mean = np.array([1e10, 1e14])
+    y = mean + [0.0, 2.0] * np.sqrt(mean)
+    normal = law_of(mean=mean, scale=np.sqrt(mean))
+    counts = law_of(distribution=stats.poisson(mean))
+    np.testing.assert_allclose(counts.crps(y), normal.crps(y), rtol=1e-4)
+
+
 @pytest.mark.full
 def test_mixture_of_a_law_with_itself_is_that_law():
     """Of one with steps, of which the quantiles are searched for."""
@@ -351,6 +375,15 @@ def test_quantiles_of_mixtures_need_few_evaluations(monkeypatch):
     np.testing.assert_allclose(cdf(law.quantile(u)), u, atol=1e-15)
     assert len(asked) < 40
     assert sum(asked) < 15 * u.size
+
+
+def test_atoms_at_whole_numbers_need_few_evaluations():
+    """Halving alone would go on until its ends are neighbours."""
+    asked, mean, u = [], np.array([0.3, 4.0, 30.0]), np.random.default_rng(1).random((3, 200))
+    law = Cdf(lambda y: asked.append(y.size) or stats.poisson.cdf(np.floor(y), mean), 3)
+    asked.clear()
+    np.testing.assert_array_equal(law.quantile(u), stats.poisson.ppf(u, mean[:, None]))
+    assert sum(asked) < 30 * u.size
 
 
 ILLEGAL = {

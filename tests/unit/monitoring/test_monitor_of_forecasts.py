@@ -110,6 +110,19 @@ def test_alarm_says_what_is_wrong(changed, part, words):
     assert low < watch.size().gap < high
 
 
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        (stats.t(1.5, scale=0.8), "heavier tails: more outcomes are far out than predicted"),
+        (stats.uniform(-1.7, 3.4), "another shape: 13.4 % of the outcomes so far are between"),
+    ],
+)
+def test_shape_that_was_bet_on_is_told(errors, words):
+    z = errors.rvs(3000, random_state=np.random.default_rng(1))
+    found = ct.monitor().update(ct.Forecasts(z, mean=0.0, scale=1.0)).findings()
+    assert words in {part: text for part, *_, text in found}["shape"]
+
+
 def test_outcomes_that_rise_less_steeply_are_found():
     rng = np.random.default_rng(1)
     mean = rng.normal(size=800)

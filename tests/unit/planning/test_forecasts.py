@@ -52,11 +52,20 @@ def test_without_a_truth_it_is_the_size(kind):
 def test_truth_is_told_in_words_and_as_coverage():
     found = ct.power(forecasts(), n=20, spread=1.25, shift=-0.2, **KS)
     text = " ".join(str(found).split())
-    assert "scatter 1.25 times as widely as predicted, -0.2 deviations off" in text
+    assert "scatter 1.25 times as widely as predicted, -0.2 off" in text
     inside = stats.norm(-0.2, 1.25).cdf([-1.645, 1.645])
     assert found.setting.effect.true == pytest.approx(np.diff(inside)[0], abs=0.01)
     assert "m = " not in text
     assert ct.planning.Power.from_dict(found.to_dict()).power == found.power
+
+
+def test_intervals_of_counts_hold_what_whole_numbers_do():
+    """More than 90 %, as that of a Poisson number of mean 1 from 0 to 3, calibrated or not."""
+    counts = ct.Forecasts(np.ones(40), distribution=stats.poisson(np.ones(40)))
+    found = ct.power(counts, n=20, spread=1.5, **KS)
+    moved_to = stats.norm(0.0, 1.5).cdf(stats.norm.ppf(stats.poisson(1).cdf(3)))
+    assert found.setting.effect.true == pytest.approx(moved_to, abs=0.01)
+    assert f"intervals of 98.1 %:  hold {100 * found.setting.effect.true:.1f} %" in str(found)
 
 
 def test_function_states_any_truth():

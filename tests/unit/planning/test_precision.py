@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, gamma, norm, t
+from scipy.stats import beta, gamma, norm, poisson, t
 
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
@@ -93,25 +93,28 @@ def test_what_has_no_meaning_is_refused(model, options, message):
 MEANS = np.linspace(0.0, 3.0, 40)
 SHAPES = np.full(40, 2.0)
 GAUSSIAN = ct.Forecasts(MEANS, mean=MEANS, scale=0.5)
-KINDS = {  # with the kurtosis
-    "Gaussian": (GAUSSIAN, 3.0),
-    "gamma": (ct.Forecasts(MEANS, distribution=gamma(SHAPES)), 3.0 + 6.0 / 2.0),
-    "t": (ct.Forecasts(MEANS, distribution=t(6.0, loc=MEANS)), 3.0 + 6.0 / 2.0),
+COUNTED = poisson(4.0).cdf(8) - poisson(4.0).cdf(0)  # from the quantile of 5 % to that of 95 %
+KINDS = {  # with the kurtosis and the coverage
+    "Gaussian": (GAUSSIAN, 3.0, 0.9),
+    "gamma": (ct.Forecasts(MEANS, distribution=gamma(SHAPES)), 3.0 + 6.0 / 2.0, 0.9),
+    "t": (ct.Forecasts(MEANS, distribution=t(6.0, loc=MEANS)), 3.0 + 6.0 / 2.0, 0.9),
+    "Poisson": (ct.Forecasts(SHAPES, distribution=poisson(2 * SHAPES)), 3.0 + 1.0 / 4.0, COUNTED),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_for_forecasts_are_those_of_their_formulas(kind):
     """Coverage, bias and the log of the ratio of spreads, by the moments in closed form."""
-    forecasts, kurtosis = KINDS[kind]
+    forecasts, kurtosis, coverage = KINDS[kind]
     planned = ct.sample_size_for_precision(forecasts, rng=1)
     z = norm.isf(0.025)
-    variances = 0.9 * 0.1, 1.0, (kurtosis - 1) / 4
+    variances = coverage * (1 - coverage), 1.0, (kurtosis - 1) / 4
     errors = 0.05 / z, 0.1 / z, math.asinh(0.1) / z
     for row, variance, error in zip(planned, variances, errors, strict=True):
-        assert row.standard_error == pytest.approx(error)
+        assert row.standard_error == pytest.approx(error, rel=1e-4)
         assert row.n == pytest.approx(variance / error**2, rel=3e-3, abs=1.0)
-    assert [row.value for row in planned] == pytest.approx([0.9, 0.0, 1.0], abs=1e-3)
+    assert [row.value for row in planned] == pytest.approx([coverage, 0.0, 1.0], abs=1e-3)
+    assert planned.rows[0].measure == f"coverage of {100 * coverage:.3g} % intervals"
     assert (planned.events, planned.event_rate) == (None, None)
     assert PrecisionSize.from_dict(json.loads(planned.to_json())) == planned
 
