@@ -153,12 +153,17 @@ def _suspect_order(
 
 def suspect_alphabet(classes: AnyArray) -> None:
     """Warn where several classes of text have an order that nobody gave: that of the alphabet."""
-    if classes.dtype.kind == "U" and classes.size > 2 and (classes[1:] > classes[:-1]).all():
-        order = " < ".join(classes.tolist())
+    if order := alphabet(classes):
         suspect(
             f"with ordinal=True, the classes are taken in the order of the alphabet, {order}; "
             "pass the probabilities and classes= in the order of the classes"
         )
+
+
+def alphabet(classes: AnyArray) -> str:
+    """Write several classes of text in the order of the alphabet; empty if they are others."""
+    is_text = classes.dtype.kind == "U" and classes.size > 2
+    return " < ".join(classes.tolist()) if is_text and (classes[1:] > classes[:-1]).all() else ""
 
 
 def suspect_logits(values: AnyArray) -> None:

@@ -267,7 +267,7 @@ def _seeds(seed: int, count: int) -> tuple[int, ...]:
 
 
 def fit_to_all(calibrator: maps.AnyCalibrator, rows: Any, data: Any) -> tuple[Any, list[str]]:
-    """Fit to all rows; what the data leave undefined is handed over."""
+    """Fit to all rows; what the data leave undefined is handed over, and what the map excludes."""
     best: Any = clone(calibrator)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DegenerateDataWarning)
@@ -276,7 +276,15 @@ def fit_to_all(calibrator: maps.AnyCalibrator, rows: Any, data: Any) -> tuple[An
             best.fit(data.inputs.values, rows.classes[rows.labels], rows.sample_weight)
         else:
             best.fit(rows)
-    return best, [str(one.message) for one in caught]
+    notes = [str(one.message) for one in caught]
+    if rows.m:
+        found = best.calibrate((data or maps.set_of(rows)).inputs)
+        if count := int(np.count_nonzero(((found == 0) & (rows.probs > 0)).any(axis=1))):
+            text = (
+                f"in {count:,} of {rows.n:,} rows a class that the model allows has probability 0"
+            )
+            notes.append(f"{text}; one such label makes the log loss infinite")
+    return best, notes
 
 
 def facts_of(found: outcomes.Outcomes, setup: outcomes.Setup, cv: object) -> dict[str, Any]:

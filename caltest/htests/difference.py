@@ -347,8 +347,8 @@ def _columns(row: HTest) -> list[Column]:
         return [("", EventRows(cells.mean, cells.events), cells.n.astype(np.float64))]
     if row.evidence is None:
         return []
-    seen = row.evidence.sized
-    found = [("" if seen.m == 2 else "accuracy", event_rows(seen))]
+    seen = row.evidence.seen
+    found = [("accuracy" if seen.m > 2 else "", event_rows(row.evidence.sized))]
     names = [str(name) for name in seen.classes] if seen.m > 2 else []
     found += [(f"P({name})", Where(event=name).rows(seen)) for name in names]
     return [(name, rows, np.ones(rows.probs.size)) for name, rows in found]

@@ -214,10 +214,21 @@ def over(values: Floats, first: Ints, stop: Ints) -> Floats:
 
 
 class RowSearch(Search):
-    """Candidates among rows: of the event of two classes, else of confidence and classes."""
+    """Candidates among rows: of the event of two classes, else of confidence and classes.
 
-    def __init__(self, predictions: Predictions, cut: Cut = even, pairs: int = PAIRS) -> None:
-        self.predictions, self.cut, self.pairs = predictions, cut, pairs
+    Without `predicts`, of classes alone.
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        cut: Cut = even,
+        pairs: int = PAIRS,
+        *,
+        predicts: bool = True,
+    ) -> None:
+        self.predictions, self.cut, self.predicts = predictions, cut, predicts
+        self.pairs = pairs if predicts else 0
         self.weight: Floats = predictions.weights
         self.names = [str(name) for name in predictions.classes]
         self.aspects = []
@@ -261,8 +272,9 @@ class RowSearch(Search):
             yield none
             return
         top = self.predictions.predicted
-        none[rows, top] = self._cut(Where(), probs[rows, top], PARTS)
-        yield none
+        if self.predicts:
+            none[rows, top] = self._cut(Where(), probs[rows, top], PARTS)
+            yield none
         is_small = probs.size <= LARGEST
         parts = int(np.clip(math.sqrt(2 * RANGES / m), 1, CLASS_PARTS)) if is_small else 1
         each = zip(self.names, probs.T, strict=True)
@@ -359,6 +371,7 @@ def find_places(
     n_resamples: int,
     seed: int,
     level: float | None,
+    predicts: bool = True,
 ) -> tuple[Gap, ...]:
     """Search predictions as a lens shows them, or cells, for places that are wrong.
 
@@ -377,14 +390,19 @@ def find_places(
     level : float, optional
         That of the test, else 0.05. Places are searched at 0.6 of it: at most in so many data sets
         a calibrated place is named or an interval misses.
+    predicts : bool, default True
+        Whether the most probable class is predicted.
 
     Returns
     -------
     tuple of Gap
         At most three, the surest first.
     """
-    search = RowSearch(seen) if isinstance(seen, Predictions) else CellSearch(seen)
-    size = seen.n if isinstance(seen, Predictions) else seen.drawn
+    search: Search
+    if isinstance(seen, Predictions):
+        search, size = RowSearch(seen, predicts=predicts), seen.n
+    else:
+        search, size = CellSearch(seen), seen.drawn
     own_level = STRICT * (NAMED if level is None else level) / among
     enough = max(math.ceil(10.0 / own_level) - 1, WORK // size)
     n_resamples = min(n_resamples, max(999, math.ceil(1.0 / own_level)), enough)

@@ -32,6 +32,10 @@ from caltest.sources import Cells, ManyCells
 
 MOST = 9999  # resamples of the test of a difference, where their number is adaptive
 MENTIONED = 0.1  # largest adjusted p-value of what a component found that is said with the answer
+REST = (
+    "in the components the predicted class is the largest of the ranks and the rest, and the "
+    "confidence is its probability"
+)
 SPREAD = (
     "clusters have rows in several groups, which depend on each other: the groups are not tested "
     "together"
@@ -210,6 +214,11 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         if (mass != weight).any():
             whose = " for those that were censored"
         remarks.append(f"{wording.WEIGHTED}{whose}{rows if plan.group is None else ''}")
+    parts: Sequence[Part] = answer.outcome.parts
+    if plan.lens.has_rest and answer.size.kind == "confidence":
+        # Not what the model predicts.
+        parts = [replace(part, in_words=False) for part in parts]
+        remarks += [REST] if parts else []
     whole = HTest.from_outcome(
         answer.outcome,
         test=plan.test,
@@ -231,13 +240,13 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         evidence=answer.evidence,
         counted=answer.counted,
     )
-    parts = answer.outcome.parts
     if not parts:
         return whole
     places: tuple[Gap, ...] = ()
     if answer.searched is not None and whole.pvalue <= (asked.level or NAMED):
         about: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "level": asked.level}
         about |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "among": plan.among}
+        about["predicts"] = not plan.lens.has_rest
         places = find_places(answer.searched, **about)
     clear = [part for part in parts if part.adjusted <= MENTIONED and (part.in_words or places)]
     finding = clear[0].finding if clear else ""
@@ -406,7 +415,7 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     plan, (seen, outcome) = plan.first_defined(run, weighted=weight is not None)
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
     sized, *about = plan.lens.size_of(seen)
-    size, searched = gap_of(event_rows(sized), *about), seen if sized is seen else None
+    size, searched = gap_of(event_rows(sized), *about), seen if seen.m else None
     return Answer(plan, outcome, seen.n, plan.measure.sized(size), searched, evidence)
 
 

@@ -52,6 +52,8 @@ class Lens(ABC):
         The null hypothesis in words, likewise.
     is_confidence : bool
         Whether the event that it leaves is that the predicted class is right.
+    has_rest : bool
+        Whether what it leaves out is one more class, which may be the most probable one.
     of : type
         What it looks at.
     """
@@ -60,6 +62,7 @@ class Lens(ABC):
     key: ClassVar[str]
     null: ClassVar[str]
     is_confidence: ClassVar[bool] = False
+    has_rest: ClassVar[bool] = False
     of: ClassVar[type[Rows]] = Predictions
 
     @abstractmethod

@@ -487,6 +487,7 @@ class Largest(Ranked):
 
     key, title = "largest-{r}", "the R largest probabilities, sorted, and the rest"
     null = "the {r} largest and the rest are the probabilities of their classes"
+    has_rest = True
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the r largest and the rest, and the rank of the label."""
@@ -500,6 +501,11 @@ class Largest(Ranked):
 
         labels = group(_rank(predictions))
         return relabelled(predictions, probs, labels, names, lambda: group(_ranks(predictions)))
+
+    def size_of(self, seen: Predictions) -> tuple[Predictions, str, str]:
+        """Return the first rank, which the model predicts, also where the rest is larger."""
+        kept, kind, name = super().size_of(seen)
+        return kept if seen.m == 2 else Classwise(seen.classes[0])(seen), kind, name
 
 
 def _rank(predictions: Predictions) -> Codes:

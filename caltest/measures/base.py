@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.checks import check_jobs, warn_caller
+from caltest.checks import alphabet, check_jobs, warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import resolve_lens
@@ -486,6 +486,13 @@ def event_terms(predictions: Predictions, measure: str, **options: bool) -> RowT
     check_one_dimension(predictions, measure)
     table = np.column_stack([np.zeros(predictions.n), row_weights(predictions)])
     return RowTerms.of(table, predictions, **options)
+
+
+def order_of_classes(units: Units) -> tuple[str, ...]:
+    """Say in which order classes of text count that nobody said to be ordered."""
+    seen = cast("RowUnits", units).predictions if units.mean.ndim > 1 else None
+    order = "" if seen is None or seen.ordinal else alphabet(seen.classes)
+    return (f"the classes count in the order of their columns, {order}",) if order else ()
 
 
 class ForecastMeasure(Measure):

@@ -481,8 +481,9 @@ def test_blocks(answer: Conclusion) -> Iterator[Block]:
         if row.components is not None and value <= bound:  # the one that is farthest out
             first = row.components.rows[0]
             found = str(first.parameters["finding"])
-            if found.startswith(f"{first.estimate_name} = "):  # a number alone
-                found = f"{first.method.partition(': ')[2]}: {found}"
+            title = first.method.partition(": ")[2]
+            if found.startswith(f"{first.estimate_name} = ") and title != first.estimate_name:
+                found = f"{title}: {found}"  # a number alone
             findings.append((row.lens, f"{found} ({first.test})"))
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")

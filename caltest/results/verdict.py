@@ -371,10 +371,12 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     from caltest.measures.gap import event_rows
 
     evidence = htest.required(test, "what the rows could have shown")
-    if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
-        reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
-        raise NotApplicable(reason, "use null='exact', or caltest.power")
     seen: Any = evidence.seen
+    redrawn = test.null == "exact" and test.null_distribution is not None
+    ranked = evidence.lens.has_rest and seen.m > 2  # no temperature of these is one of the model
+    if not redrawn or evidence.predictions.n != test.n or ranked:
+        reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
+        raise NotApplicable(f"{reason}, not of ranks", "use null='exact', or caltest.power")
     counted: Any = evidence.measure.bind_counted(seen) if seen.m == 2 else None
     bound = counted or evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))

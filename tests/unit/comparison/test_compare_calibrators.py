@@ -252,6 +252,16 @@ def test_infinite_loss_is_said_and_not_selected():
     )
 
 
+@pytest.mark.parametrize("bound", [0.0, "auto"])
+def test_a_selected_map_that_excludes_classes_is_noted(bound):
+    """Its Brier score is the least, and its log loss one label away from infinity."""
+    data = sharp(60, m=2, temperature=0.2, seed=3)
+    result = compare(data, calibrators=[IsotonicCalibrator(bound=bound)], score="brier")
+    zero = (result.best.predict_proba(data) == 0).any(axis=1).sum()
+    said = [note for note in result.notes if note.startswith(f"best: in {zero} of 60 rows a class")]
+    assert (result.selected, len(said)) == ("isotonic", int(bound == 0.0))
+
+
 class Picky(TemperatureScaling):
     """A calibrator that refuses some training sets."""
 

@@ -132,6 +132,17 @@ def test_rps_is_the_sum_of_the_brier_scores_of_the_thresholds():
     assert (two.statistic, two.pvalue) == (brier.statistic, brier.pvalue)
 
 
+@pytest.mark.parametrize("test", ["rps", "ordinal-hosmer-lemeshow"])
+def test_an_order_that_nobody_gave_is_said(test):
+    """The classes of text labels alone are those of the alphabet."""
+    data = ordered()
+    given = data.probs[:, [3, 1, 0, 2]], np.array(NAMES)[data.labels]
+    alone = ct.test_calibration(*given, test=test, n_resamples=19, rng=1)
+    named = ct.test_calibration(data, test=test, n_resamples=19, rng=1)
+    order = "the classes count in the order of their columns, fatal < mild < none < severe"
+    assert (order in alone.notes, any("order" in note for note in named.notes)) == (True, False)
+
+
 def test_ordinal_hosmer_lemeshow_is_that_of_equal_groups():
     """Of the R package generalhoslem, logitgof(ord = TRUE), where no scores are equal."""
     data = ordered(200)

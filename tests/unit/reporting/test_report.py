@@ -299,6 +299,16 @@ def test_nothing_is_wrong_where_nothing_is_rejected(make):
     assert "where" not in [section.key for section in page.sections]
 
 
+@pytest.mark.parametrize(
+    ("component", "said"), [("skce", "| SKCE = "), ("class-frequencies", "| farthest is class")]
+)
+def test_what_was_seen_first_is_said_once(make, three_classes, component, said):
+    """A number alone has the title of its component, unless that is its own name."""
+    page = make(three_classes, test=ct.measures.Combined(components=(component,)))
+    text = page.to_markdown().partition("saw first")[2]
+    assert said in text.partition("###")[0]
+
+
 @pytest.mark.full
 def test_other_tests_that_reject_are_named(make):
     """The answer is that of the first test; a reader of the table finds no contradiction."""

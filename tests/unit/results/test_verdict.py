@@ -401,3 +401,21 @@ def test_evidence_that_names_nothing_says_so():
     assert (verdict.answer, verdict.places) == ("strong evidence", ())
     told = "no range of predictions, class or direction is clear by itself."
     assert dict(verdict.sentences)["where"] == told
+
+
+@pytest.mark.parametrize("lens", ["largest-2", "strong"])
+def test_the_rest_is_not_what_a_model_predicts(lens):
+    """Most rows have a rest above the first rank: too low there, where the model is too sure."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(1500, 100))
+    true, probs = (np.exp(scale * scores) for scale in (1.0, 1.25))
+    true, probs = (one / one.sum(axis=1, keepdims=True) for one in (true, probs))
+    labels = (true.cumsum(axis=1)[:, :-1] < rng.random((1500, 1))).sum(axis=1)
+    options = {"classes": range(100), "lens": lens, "n_resamples": 199, "rng": 1}
+    verdict = ct.test_calibration(probs, labels, **options).verdict()
+    assert verdict.size.predicted == pytest.approx(probs.max(axis=1).mean(), abs=1e-12)
+    assert verdict.size.observed == np.mean(labels == probs.argmax(axis=1))
+    assert verdict.headline.startswith("Strong evidence against calibration (p = 0.005). Overconf")
+    assert not any("the confidence" in place.name for place in verdict.places)
+    calm = ct.test_calibration(probs, ct.Predictions(probs, labels).simulate(1).labels, **options)
+    assert ("detectable" in dict(calm.verdict().sentences)) == (lens == "strong")
