@@ -213,7 +213,7 @@ class MatrixScaling(LinearMap):
     .. math:: \hat\mu(z) = \mathrm{softmax}(W z + b),
 
     of logits z, or of ln q where probabilities q are given; then it is the map of
-    `DirichletCalibrator`.
+    `DirichletCalibrator`. On logits the result depends on what was added to the rows.
 
     The weighted mean log loss is minimised plus a penalty. With "odir" (off-diagonal and intercept
     regularisation) it is

@@ -243,10 +243,12 @@ def label_rows(
 
     Parameters
     ----------
-    probs, logs, roots : (c, m) array
-        The probabilities, their logs, and p^(-1/2).
+    probs : (c, m) array
+        The probabilities.
     top : (c,) array
         The predicted class.
+    logs, roots : (c, m) array
+        The logs of the probabilities, and p^(-1/2).
     line, curves : (L - 1,) and (m, cells - 1) array
         The ends of the cells of the confidence and of each class.
     sums : RowSums

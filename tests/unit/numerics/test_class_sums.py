@@ -41,11 +41,17 @@ def test_add_class_sums_adds_the_sum_over_the_tile(m, dense, has_usual):
 
 
 def test_add_labels_adds_features_beyond_the_predicted_class():
-    """The sums over the rows of each label, less those over the rows with that prediction."""
+    """The sums over the rows of each label, less those over the rows with that prediction.
+
+    What another label gains is added up.
+    """
     rng = np.random.default_rng(4)
     features, labels = rng.integers(-9, 9, (700, 3)).astype(np.int32), rng.integers(0, 4, (2, 700))
     top, out = rng.integers(0, 4, 700).astype(np.uint8), np.ones((2, 4, 3), np.int64)
-    add_labels(features, top, labels.astype(np.uint8), out)
+    gains, sums = rng.integers(-9, 9, (700, 4)), np.ones(2, np.int64)
+    gains[np.arange(700), top] = 0
+    add_labels(features, gains, top, labels.astype(np.uint8), out, sums)
+    np.testing.assert_array_equal(sums, 1 + gains[np.arange(700), labels].sum(axis=1))
     before = np.eye(4, dtype=int)[top].T @ features
     expected = [1 + np.eye(4, dtype=int)[row].T @ features - before for row in labels]
     np.testing.assert_array_equal(out, expected)
