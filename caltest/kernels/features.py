@@ -27,7 +27,7 @@ class Features:
     With the kernel :math:`k_L(p)` between p and the landmarks and :math:`K_{LL}` between these, the
     kernel is approximated by :math:`k_L(p)' K_{LL}^+ k_L(q)` (Williams and Seeger 2001, Using the
     Nystroem method to speed up kernel machines), which is itself positive semi-definite, and exact
-    for the landmarks.
+    for the landmarks; of a sample (`of`), by the largest principal components of that.
 
     Attributes
     ----------
