@@ -25,7 +25,7 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.logistic import clipped_log_odds
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
-from caltest.types import Codes, Events, Floats, Hashes, Ints, Labels, Order
+from caltest.types import Codes, Floats, Hashes, Ints, Labels, Order
 
 FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability
@@ -259,7 +259,7 @@ class Context:
 
     def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
-        table, chance = ranks_of(self.probs, self.ranked, min(RANKS, self.m))
+        table, chance = loops.ranks_of(self.probs, min(RANKS, self.m))
         expected, squares = self.weight @ chance, np.square(self.weight)
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
 
@@ -415,15 +415,6 @@ def variance_edges(p: Floats, variance: Floats, count: int = CELLS) -> Floats:
     carried = np.cumsum(variance[order])
     limits = carried[-1] * np.arange(1, count) / count
     return np.asarray(p[order][np.minimum(np.searchsorted(carried, limits), p.size - 1)])
-
-
-def ranks_of(probs: Floats, ranked: NDArray[np.integer], count: int) -> tuple[Events, Floats]:
-    """Return the rank (n, m) of each class of a row, the last for all beyond, and their chances."""
-    first, numbers = ranked[:, : count - 1].astype(np.int64), np.arange(count, dtype=np.uint8)
-    table = np.full(probs.shape, numbers[-1])
-    np.put_along_axis(table, first, numbers[None, :-1], axis=1)
-    chance = np.take_along_axis(probs, first, axis=1)
-    return table, np.column_stack([chance, np.maximum(1.0 - chance.sum(axis=1), 0.0)])
 
 
 # ---- components of classes that are ordered: of class numbers and of all P(Y <= k) ---------------

@@ -211,21 +211,25 @@ def _whole(value: float, unit: int = WHOLE) -> np.int64:
 
 
 @njit()
-def _rank(p: Floats, ranks: Labels, chance: Floats) -> None:
-    """Write the rank of each class, the last for all beyond, and their chances.
+def ranks_of(probs: Floats, count: int) -> tuple[Events, Floats]:
+    """Return the rank (n, m) of each class of a row, the last for all beyond, and their chances.
 
     Of classes that are equally probable, the first comes first.
     """
-    last = chance.size - 1
-    ranks[:], chance[last] = last, 1.0
-    for r in range(last):
-        best = -1
-        for k in range(p.size):
-            if ranks[k] == last and (best < 0 or p[k] > p[best]):
-                best = k
-        ranks[best], chance[r] = r, p[best]
-        chance[last] -= p[best]
-    chance[last] = max(chance[last], 0.0)
+    n, m = probs.shape
+    last = count - 1
+    ranks, chance = np.full((n, m), last, np.uint8), np.empty((n, count))
+    for i in range(n):
+        rest = 1.0
+        for r in range(last):
+            best = -1
+            for k in range(m):
+                if ranks[i, k] == last and (best < 0 or probs[i, k] > probs[i, best]):
+                    best = k
+            ranks[i, best], chance[i, r] = r, probs[i, best]
+            rest -= probs[i, best]
+        chance[i, last] = max(rest, 0.0)
+    return ranks, chance
 
 
 @njit()
@@ -258,11 +262,11 @@ def label_rows(
     """
     n, m = probs.shape
     tables, own = np.empty((n, m, 3), np.int32), np.empty(n, np.int64)
-    place, chance = np.empty(n, np.uint64), np.empty(sums.chance.size)
-    cells, ranks = np.empty((n, m), np.uint8), np.empty((n, m), np.uint8)
+    place, cells = np.empty(n, np.uint64), np.empty((n, m), np.uint8)
+    ranks, chances = ranks_of(probs, sums.chance.size)
     for i in range(n):
-        _rank(probs[i], ranks[i], chance)
-        a, c = top[i], chance[0]
+        a, chance = top[i], chances[i]
+        c = chance[0]
         j = np.searchsorted(line, c)
         mean = root = spread = 0.0
         for k in range(m):
