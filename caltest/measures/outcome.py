@@ -135,6 +135,23 @@ class Outcome:
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
+    @property
+    def usual(self) -> tuple[float, ...]:
+        """Mean and limits of 95 % of the resampled values of an error or score; else empty.
+
+        One limit is infinite where values on one side only speak against the null hypothesis.
+        """
+        values = self.distribution
+        if values is None or self.statistic != self.estimate or not np.isfinite(values).all():
+            return ()
+        ends = {"greater": (0.0, 0.95), "less": (0.05, 1.0)}.get(self.alternative, (0.025, 0.975))
+        low, high = np.quantile(values, ends).tolist()
+        return (
+            float(values.mean()),
+            -np.inf if self.alternative == "greater" else low,
+            np.inf if self.alternative == "less" else high,
+        )
+
 
 def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
     """Return the two-sided test of a statistic that is about standard normal."""

@@ -67,6 +67,10 @@ class HTest(Decided, Result):
     is_bound : bool
         Whether the p-value is an upper bound, from an inequality, of the probability of a statistic
         as extreme as this one.
+    if_calibrated : tuple of float
+        Mean of the statistic over redrawn labels, and the lower and upper limit of 95 % of its
+        values; one is infinite where the test is one-sided. Empty where the null is not "exact" or
+        has no resamples, and of the test "combined", whose statistic has no unit.
     n, m : int
         Numbers of observations and of classes of the predictions.
     lens : str
@@ -145,6 +149,7 @@ class HTest(Decided, Result):
     stopping: str | None = None
     null_distribution: Floats | None = field(default=None, compare=False, metadata=IF_ASKED)
     is_bound: bool = False
+    if_calibrated: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
     level: float | None = None
     group: object = None
@@ -194,6 +199,8 @@ class HTest(Decided, Result):
         about["notes"] = tuple(filter(None, (note, *outcome.notes, *outcome.degenerate, *remarks)))
         if outcome.distribution is not None or outcome.n_resamples is not None:
             about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
+        if about["null"] == "exact" and not outcome.parts:
+            about["if_calibrated"] = outcome.usual
         return cls(null_distribution=outcome.distribution, **about)
 
     @property
@@ -459,7 +466,8 @@ def record(row: HTest, adjusted: float | None = None) -> dict[str, Any]:
     values = {name: plain(getattr(row, name)) for name in _COLUMNS}
     if adjusted is not None:
         values["adjusted"] = adjusted
-    return values | {"n_resamples": row.n_resamples, "seed": row.seed}
+    mean = row.if_calibrated[0] if row.if_calibrated else None
+    return values | {"n_resamples": row.n_resamples, "seed": row.seed, "if_calibrated": mean}
 
 
 # ---- confidence intervals ------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,8 +59,31 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
         headline=wording.headline(test, test.pvalue),
         facts=(("data", data_line(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(*components, hypothesis, *notes_of(test.notes)),
+        closing=(*_if_calibrated(test), *components, hypothesis, *notes_of(test.notes)),
     )
+
+
+def _if_calibrated(test: HTest) -> sheet.Pairs:
+    """The values that the statistic has where the predictions are calibrated."""
+    if not test.if_calibrated:
+        return ()
+    mean, low, high = usual_of(test)
+    limits = {"greater": f"at most {high}", "less": f"at least {low}"}
+    within = limits.get(test.alternative, f"{low} to {high}")
+    usual = f"{test.statistic_name} = {mean} on average, {within} in 95 % of samples"
+    return (("if calibrated", usual),)
+
+
+def usual_of(test: HTest) -> list[str]:
+    """Limits of a statistic over redrawn labels to a hundredth of their width, the mean to a tenth.
+
+    A mean within the noise of 100 resamples about 0 is 0.
+    """
+    mean, *ends = test.if_calibrated
+    spread = max(abs(end - mean) for end in ends if isfinite(end))
+    digits = 1 - floor(log10(spread)) if spread else 12
+    mean = mean if abs(mean) > spread / 10 else 0.0
+    return [sheet.number(round(mean, digits)), *(sheet.number(round(x, digits + 1)) for x in ends)]
 
 
 def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet:
@@ -223,11 +247,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
         cells = cells_of(values)
         if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
             columns[name] = cells
-    name = _shared(row.estimate_name for row in rows) or "estimate"
-    columns[name] = tuple(sheet.number(row.estimate) for row in rows)
-    if any(row.statistic_name != row.estimate_name for row in rows):
-        name = _shared(row.statistic_name for row in rows) or "statistic"
-        columns[name] = tuple(sheet.number(row.statistic) for row in rows)
+    columns |= _estimate_columns(rows)
     columns["p-value"] = tuple(pvalue_of(row) for row in rows)
     if table.correction is not None:
         columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, [_smallest(row) for row in rows]))
@@ -237,6 +257,20 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     if table.level is not None:
         words = tuple(sheet.verdict(value) for value in table.rejected[shown].tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
+    return columns
+
+
+def _estimate_columns(rows: Sequence[HTest]) -> Columns:
+    """What was computed, and the mean that it has where the predictions are calibrated."""
+    columns: Columns = {}
+    name = _shared(row.estimate_name for row in rows) or "estimate"
+    columns[name] = tuple(sheet.number(row.estimate) for row in rows)
+    if any(row.statistic_name != row.estimate_name for row in rows):
+        name = _shared(row.statistic_name for row in rows) or "statistic"
+        columns[name] = tuple(sheet.number(row.statistic) for row in rows)
+    if any(row.if_calibrated for row in rows):
+        means = (usual_of(row)[0] if row.if_calibrated else "" for row in rows)
+        columns["if calibrated"] = tuple(means)
     return columns
 
 

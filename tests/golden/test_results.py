@@ -31,6 +31,7 @@ NORMAL = HTest.from_dict(
         "n_resamples": None,
         "seed": None,
         "null_distribution": None,
+        "if_calibrated": [],
         "level": 0.05,
         "group": "ward 7",
         "parameters": VALUES["parameters"] | {"estimator": "linear"},

@@ -70,6 +70,41 @@ def test_json_of_an_infinite_statistic_is_valid(make_test, statistic):
     assert HTest.from_dict(json.loads(text)).statistic == statistic
 
 
+@pytest.mark.parametrize(
+    ("options", "quantiles", "within"),
+    [
+        ({"test": "ece"}, [0.0, 0.95], "at most"),
+        ({"test": "brier"}, [0.025, 0.975], " to "),
+        ({"test": "brier", "by": np.repeat([0, 1], 150)}, [0.025, 0.975], "if calibrated"),
+    ],
+)
+def test_what_a_statistic_is_if_calibrated_is_printed(options, quantiles, within):
+    """An ECE of calibrated predictions is not 0; mean and limits are those of redrawn labels."""
+    rng = np.random.default_rng(3)
+    p = rng.random(300)
+    result = ct.test_calibration(p, (rng.random(300) < p).astype(int), rng=1, **options)
+    for row in result.tests:
+        mean, low, high = row.if_calibrated
+        assert mean == pytest.approx(row.null_distribution.mean())
+        ends = np.quantile(row.null_distribution, quantiles)
+        assert high == pytest.approx(ends[1])
+        assert low == (-math.inf if quantiles[0] == 0.0 else pytest.approx(ends[0]))
+    assert within in str(result)
+    assert type(result).from_dict(json.loads(result.to_json())) == result
+
+
+def test_no_mean_if_calibrated_of_other_nulls_and_of_combinations():
+    """The combined test has no unit; a formula, signs of clusters and a tolerance have no mean."""
+    rng = np.random.default_rng(3)
+    p = rng.random(60)
+    labels, cluster = (rng.random(60) < p).astype(int), np.repeat(np.arange(20), 3)
+    asked = ({}, {"test": "cox", "null": "asymptotic"}, {"test": "ece", "cluster": cluster})
+    for options in (*asked, {"test": "skce", "tolerance": 0.1}):
+        result = ct.test_calibration(p, labels, n_resamples=99, rng=1, **options)
+        assert not result.if_calibrated
+        assert "if calibrated" not in str(result)
+
+
 def test_json_takes_numpy_values_and_other_groups(make_test):
     result = make_test(pvalue=np.float64(0.5), group=np.str_("A"), parameters={"b": np.int64(2)})
     values = result.to_dict()
