@@ -322,6 +322,7 @@ class HTest(Decided, Result):
         draws = Draws(n_resamples, held.seed if rng is None else checks.check_seed(rng))
         with threads(checks.check_jobs(n_jobs)):
             ends, (least, largest), resamples = held.interval(self, level, method, draws)
+        usual = sheets.if_calibrated(self)
         return Interval(  # to cut off what cannot be the value leaves the coverage as it is
             low=min(max(ends.low, least), largest),
             high=max(min(ends.high, largest), least),
@@ -333,7 +334,7 @@ class HTest(Decided, Result):
             data=sheets.data_line(self),
             n_resamples=n_resamples if resamples else None,
             seed=draws.seed if resamples else None,
-            notes=ends.notes,
+            notes=(*([f"if calibrated, {usual}"] if usual else []), *ends.notes),
         )
 
     def verdict(self, *, n_jobs: int | None = None) -> Verdict:

@@ -48,6 +48,7 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
     hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
     if test.null in {TOLERANCE, wording.COMMON}:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
+    usual = [("if calibrated", text)] if (text := if_calibrated(test)) else []
     parts = test.components  # the most extreme first
     rows = () if parts is None else zip(parts, parts.adjusted.tolist(), strict=True)
     components = [
@@ -59,19 +60,18 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
         headline=wording.headline(test, test.pvalue),
         facts=(("data", data_line(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(*_if_calibrated(test), *components, hypothesis, *notes_of(test.notes)),
+        closing=(*usual, *components, hypothesis, *notes_of(test.notes)),
     )
 
 
-def _if_calibrated(test: HTest) -> sheet.Pairs:
-    """The values that the statistic has where the predictions are calibrated."""
+def if_calibrated(test: HTest) -> str:
+    """The values that the statistic has where the predictions are calibrated, in words."""
     if not test.if_calibrated:
-        return ()
+        return ""
     mean, low, high = usual_of(test)
     limits = {"greater": f"at most {high}", "less": f"at least {low}"}
     within = limits.get(test.alternative, f"{low} to {high}")
-    usual = f"{test.statistic_name} = {mean} on average, {within} in 95 % of samples"
-    return (("if calibrated", usual),)
+    return f"{test.statistic_name} = {mean} on average, {within} in 95 % of samples"
 
 
 def usual_of(test: HTest) -> list[str]:
