@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from caltest.results import HTest, HTestTable, wording
 
 Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
+DRAWN = 199  # redrawn labels of what an error is if calibrated, where its test has none
+MOST_NUMBERS = 1e7  # rows times classes: they take about 10 s
 SMALLEST = 1e-12  # probability whose logarithm is taken
 
 # The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
@@ -246,21 +248,24 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
         # The range of the central limit theorem knows no limits, the score does.
         low, high = max(expected - half, 0.0), min(expected + half, most)
         yield Score(name, value, expected, *((low, high) if np.isfinite(value) else ()))
-    name = f"ECE ({source.lens}, 15 bins)"
-    row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
-    if row is not None:
-        yield Score(name, row.estimate, *if_calibrated(row, source.predictions))
-    elif source.predictions is not None:
-        yield Score(name, float(measures.ece(source.predictions, lens=source.lens)))
-    if source.m > 2 and source.predictions is not None:
-        yield Score("classwise ECE", float(measures.classwise_ece(source.predictions)))
+    rows, errors = source.predictions, [(f"ECE ({source.lens}, 15 bins)", "ece", source.lens)]
+    errors += [("classwise ECE", "classwise-ece", "strong")] * (source.m > 2)
+    for name, test, lens in errors:
+        row = next((row for row in tests.rows if (row.test, row.lens) == (test, lens)), None)
+        is_long = row is None and rows is not None and rows.n * source.m > MOST_NUMBERS
+        if row is None and rows is not None:
+            asked: dict[str, Any] = {"test": test, "lens": lens, "rng": tests.rows[0].seed}
+            drawn = 1 if is_long else DRAWN
+            row = cast("HTest", test_calibration(None, rows, n_resamples=drawn, **asked))
+        if row is not None:
+            yield Score(name, row.estimate, *(() if is_long else if_calibrated(row, rows)))
 
 
 def if_calibrated(row: HTest, rows: Rows | None) -> list[float]:
     """Mean and range of 95 % of an estimate over redrawn labels, of rows taken as independent."""
     if row.null == "cluster" and rows is not None:
         asked: dict[str, Any] = {"test": row.test, "lens": row.lens, "null": "exact"}
-        asked |= {"n_resamples": max(row.n_resamples or 0, 199), "rng": row.seed}
+        asked |= {"n_resamples": max(row.n_resamples or 0, DRAWN), "rng": row.seed}
         with suppress(NotApplicable):  # censored times are not redrawn
             found = test_calibration(None, rows, **asked)
             row = found if isinstance(found, HTest) else row

@@ -31,7 +31,7 @@ from caltest.predictions import ModelData, Predictions
 from caltest.reporting import about, content, reading
 from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Settings
 from caltest.reporting.where import round_cuts
-from caltest.results import HTest, HTestTable
+from caltest.results import HTest, HTestTable, sheets
 from caltest.results.base import plain
 from caltest.sources.sources import ENGINES, ROWS, Reader
 from caltest.sources.sources import Source as Table
@@ -477,7 +477,9 @@ def test_blocks(answer: Conclusion) -> Iterator[Block]:
     for row, value in zip(tested, tested.adjusted.tolist(), strict=True):
         pvalues = [reading.short_pvalue(one) for one in (row.pvalue, value)[: 1 + len(adjusted)]]
         estimate = f"{row.estimate_name} {reading.significant(row.estimate)}"
-        rows.append((row.test, row.lens, *pvalues, estimate))
+        usual = sheets.usual_of(row)[0] if row.if_calibrated else ""
+        usual = usual.replace("-", reading.MINUS)
+        rows.append((row.test, row.lens, *pvalues, estimate, usual))
         if row.components is not None and value <= bound:  # the one that is farthest out
             first = row.components.rows[0]
             found = str(first.parameters["finding"])
@@ -487,7 +489,7 @@ def test_blocks(answer: Conclusion) -> Iterator[Block]:
             findings.append((row.lens, f"{found} ({first.test})"))
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
-    header = ("test", "lens", "p-value", *adjusted, "estimate")
+    header = ("test", "lens", "p-value", *adjusted, "estimate", "if calibrated")
     yield content.paragraph(reading.MEANING if tested[0].m else reading.MEANING_OF_FORECASTS)
     yield content.paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "

@@ -53,6 +53,14 @@ def test_scores_are_those_of_the_measures():
     assert found["accuracy"].value == pytest.approx(
         np.average(data.predicted == data.labels, weights=weight)
     )
+    rng, redrawn = np.random.default_rng(1), []
+    for _ in range(400):
+        labels = (np.cumsum(data.probs, axis=1) < rng.random((60, 1))).sum(axis=1)
+        own = ct.Predictions(data.probs, labels, sample_weight=weight, classes=[0, 1, 2])
+        redrawn.append(ct.measures.classwise_ece(own))
+    error = found["classwise ECE"]
+    assert error.expected == pytest.approx(np.mean(redrawn), rel=0.03)
+    assert error.low < error.expected < error.high
 
 
 def test_events_beside_the_auc_are_weighted():
