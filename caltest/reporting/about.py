@@ -266,7 +266,7 @@ class Profile:
     ----------
     key : str
     predicted, observed : str
-        Heads of the columns of two classes: what the model says, and what happened.
+        Heads of the columns of two classes: what the model says of the event, and what happened.
     too_high, too_low : str
         The direction of a gap.
     event, events : str
@@ -329,7 +329,7 @@ PROFILES: dict[str, Profile] = {
             first=("grades", "within", "estimates"),
             graded=True,
         ),
-        Profile("ml", "confidence", "accuracy", "overconfident", "underconfident"),
+        Profile("ml"),
         Profile(
             key="forecast",
             predicted="mean forecast",

@@ -125,7 +125,7 @@ class Estimated:
         As the page has it.
     value : float
     ideal : float or None
-        Its value for a calibrated model, where that is one number.
+        Its value for a calibrated model, of an error or score on average.
     low, high : float or None
         Its 95 % interval.
     pvalue : float or None

@@ -30,13 +30,14 @@ DRAWN = 199  # redrawn labels of what an error is if calibrated, where its test 
 MOST_NUMBERS = 1e7  # rows times classes: they take about 10 s
 SMALLEST = 1e-12  # probability whose logarithm is taken
 
-# The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
+# The tests whose estimate stands in the table: name, value of calibration unless it is the mean
+# over redrawn labels, unit, what it says.
 OF_INTERCEPT = "log odds, slope 1; above 0 where the event is more frequent than predicted"
 OF_SLOPE = "below 1 where predictions are too extreme"
 OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
     "calibration-in-the-large": ("calibration intercept", 0.0, "", OF_INTERCEPT),
     "calibration-slope": ("calibration slope", 1.0, "", OF_SLOPE),
-    "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess curve"),
+    "ici": ("ICI", None, "points", "mean distance of the predictions from a loess curve"),
     "ece": ("ECE (15 bins)", None, "points", "mean gap of bins; above 0 by chance too"),
     "smooth-ece": ("smooth ECE", None, "points", "mean gap after smoothing"),
     "corp": ("miscalibration MCB (CORP)", None, "score", "what recalibration could gain"),
@@ -88,13 +89,20 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         value = float(measures.classwise_ece(source.predictions))
         note = "mean over classes of the gap of 15 bins; above 0 by chance too"
         yield Estimated("classwise ECE", value, unit="points", note=note)
+    yield from _tested(source.lens, tests)
+
+
+def _tested(lens: str, tests: HTestTable) -> Iterator[Estimated]:
+    """Yield the numbers of the field that were tested under the lens, each once."""
     done: set[str] = set()
     for row in tests.rows:
-        of_event = row.lens == source.lens and row.group is None and row.test in OF_TESTS
+        of_event = row.lens == lens and row.group is None and row.test in OF_TESTS
         if not of_event or row.test in done or not np.isfinite(row.estimate):
             continue
         done.add(row.test)
         name, ideal, unit, note = OF_TESTS[row.test]
+        if ideal is None and row.if_calibrated:
+            ideal = row.if_calibrated[0]
         least = most = None
         with suppress(NotApplicable):
             interval = row.confidence_interval(n_resamples=499)

@@ -227,6 +227,20 @@ def test_calibrated_places_are_rarely_named():
     assert small <= 12  # P(Bin(60, 0.1) > 12) = 0.01
 
 
+@pytest.mark.parametrize("lens", ["strong", "confidence"])
+def test_overconfident_model_of_two_classes_is_nowhere_underconfident(lens):
+    """A small probability that is too low is overconfident, and no confidence with an accuracy."""
+    rng = np.random.default_rng(5)
+    p = rng.random(900)
+    labels = (rng.random(900) < p).astype(int)
+    sharp = p**2 / (p**2 + (1 - p) ** 2)
+    page = ct.report(ct.Predictions(sharp, labels), profile="ml", lens=lens, n_resamples=99, rng=1)
+    text = page.to_markdown()
+    assert "| 10 to 20 % | too low |" in text
+    assert "underconfident" not in text
+    assert "accuracy less confidence" not in text
+
+
 def test_worst_class_stands_first_with_its_direction():
     """A class that is predicted too often leads, and its ranges have the same direction."""
     rng = np.random.default_rng(4)
