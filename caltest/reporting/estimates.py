@@ -28,6 +28,7 @@ Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
 DRAWN = 199  # redrawn labels of what an error is if calibrated, where its test has none
 MOST_NUMBERS = 1e7  # rows times classes: they take about 10 s
+CLASSWISE = "classwise ECE"
 SMALLEST = 1e-12  # probability whose logarithm is taken
 
 # The tests whose estimate stands in the table: name, value of calibration unless it is the mean
@@ -45,7 +46,9 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
 }
 
 
-def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> Iterator[Estimated]:
+def collect_estimates(
+    source: Source, tests: HTestTable, profile: Profile, scores: Scores
+) -> Iterator[Estimated]:
     """Yield the numbers of the field for data of two classes, or for confidence.
 
     Yields
@@ -81,14 +84,15 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
                 found = ratio_of_counts(expected, observed, source.n, LEVEL)
                 ratio, limits = found.ratio, (found.low, found.high)
         yield Estimated("expected / observed (E/O)", ratio, 1.0, *limits, note=note)
-    if source.m > 2 and source.predictions is not None:
-        if temperature := temperature_interval(source.predictions):
-            value, low, high = temperature
-            note = "fitted to these rows; above 1: predictions are too extreme"
-            yield Estimated("temperature", value, 1.0, low, high, note=note)
-        value = float(measures.classwise_ece(source.predictions))
-        note = "mean over classes of the gap of 15 bins; above 0 by chance too"
-        yield Estimated("classwise ECE", value, unit="points", note=note)
+    several = source.predictions if source.m > 2 else None
+    if several is not None and (temperature := temperature_interval(several)):
+        value, low, high = temperature
+        note = "fitted to these rows; above 1: predictions are too extreme"
+        yield Estimated("temperature", value, 1.0, low, high, note=note)
+    note = "mean over classes of the gap of 15 bins; above 0 by chance too"
+    for score in scores.scores:
+        if score.name == CLASSWISE:
+            yield Estimated(CLASSWISE, score.value, score.expected, unit="points", note=note)
     yield from _tested(source.lens, tests)
 
 
@@ -257,7 +261,7 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
         low, high = max(expected - half, 0.0), min(expected + half, most)
         yield Score(name, value, expected, *((low, high) if np.isfinite(value) else ()))
     rows, errors = source.predictions, [(f"ECE ({source.lens}, 15 bins)", "ece", source.lens)]
-    errors += [("classwise ECE", "classwise-ece", "strong")] * (source.m > 2)
+    errors += [(CLASSWISE, "classwise-ece", "strong")] * (source.m > 2)
     for name, test, lens in errors:
         row = next((row for row in tests.rows if (row.test, row.lens) == (test, lens)), None)
         is_long = row is None and rows is not None and rows.n * source.m > MOST_NUMBERS

@@ -450,12 +450,13 @@ def _content(
         verdict = verdicts.verdict_of(*results, command=settings.command)
     else:
         verdict = together(verdicts.adjusted_verdicts(results), comparison.helps)
-    settings.progress("estimates")
-    asked: Any = source  # forecasts have numbers and scores of their own
-    own = asked.estimates(tests) if not source.m else None
-    numbers = tuple(own or estimates.collect_estimates(source, tests, profile))
     settings.progress("scores")
+    asked: Any = source  # forecasts have numbers and scores of their own
     own = asked.scores(tests) if not source.m else None
+    scores = own or estimates.collect_scores(source, tests, profile)
+    settings.progress("estimates")
+    own = asked.estimates(tests) if not source.m else None
+    numbers = own or estimates.collect_estimates(source, tests, profile, scores)
     return Content(
         level=settings.level,
         profile=profile.key,
@@ -463,11 +464,11 @@ def _content(
         data=sources.describe_data(source, found.groups),
         answer=Conclusion(verdict, tests, (*source.plan.notes, *left_out, *source.absent)),
         within=within,
-        estimates=numbers,
+        estimates=tuple(numbers),
         grades=grades,
         where=found,
         segments=segments,
-        scores=own or estimates.collect_scores(source, tests, profile),
+        scores=scores,
         comparison=comparison,
         methods=tuple(
             methods.methods_of([*tests, *groups, *after, *scaled], tests.correction, **present)
