@@ -478,7 +478,7 @@ class Monitor(Result):
         -------
         (int, int, int)
             The most likely number of rows, of all rows whatever their group, and the least and the
-            largest of a range that holds the true one in 90 % of alarms or more.
+            largest of a range that holds the true one in about 95 % of alarms.
 
         Raises
         ------

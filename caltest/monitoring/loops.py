@@ -25,7 +25,7 @@ BLOCK = 64  # rows after which products become logarithms; they count from the f
 MOST_POINTS = 1024  # of the path that is kept
 TINY, HUGE = 1e-150, 1e150
 LEAST_LOG = -60.0
-NEAR = 3  # of a logarithm to its lowest: (1 - e^-3)^2 = 0.9 is the chance of a change there
+NEAR = 3  # of a logarithm to its lowest: a change is there in (1 - e^-3)^2 = 0.9 of cases, or more
 LEAST = 5e-324
 
 
