@@ -309,6 +309,7 @@ class Stream:
         """Check that rows can have led to the values: counts that fit together, no NaN."""
         n, top, inf = self.n, sys.float_info.max, math.inf
         place, points = n % loops.BLOCK, len(self.state["path"])
+        most = -n * math.log(loops.LEAST)
         ends: dict[str, tuple[Any, Any]] = {
             "counts": ([0, place, 1, -1, 1, 0], [n, place, inf, n, inf, points]),
             "levels": ([0, -top, 0, 1, 0, -inf], [top, top, loops.MOST_BET, top, top, inf]),
@@ -316,8 +317,9 @@ class Stream:
             "gaps": ([n, 0, 0, 0, 0], [n, top, top, top, top]),
             **dict.fromkeys(("crossed", "firsts", "lasts"), (0, n)),
             **dict.fromkeys(("log_wealth", "path"), (-inf, top)),  # a bet may lose all
-            **dict.fromkeys(("restarted", "cells", "won"), (0, top)),
-            "lowest": (-top, 0),
+            **dict.fromkeys(("restarted", "cells"), (0, top)),
+            "won": (0, most),
+            "lowest": (-most, 0),
             **dict.fromkeys(("theta", "inverse", "shift", "witness", "sums"), (-top, top)),
         }
         for name, (low, high) in ends.items():

@@ -422,6 +422,8 @@ def with_value(state, name, place, value):
         ("lasts", 0, -2),
         ("firsts", 0, 101),
         ("lowest", 0, 1.0),
+        ("lowest", 0, -1e300),
+        ("won", 0, 1e300),
         *((name, 0, math.nan) for name in ("log_wealth", "product", "theta", "witness")),
         *((name, 1, math.inf) for name in ("log_wealth", "product", "cells", "inverse", "path")),
         *((name, 2, -1.0) for name in ("product", "cells", "gaps", "restarted")),
