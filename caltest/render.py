@@ -159,14 +159,30 @@ def digits_of(precision: float) -> int:
     return min(-math.floor(math.log10(points) + 1e-9), 6) if 0 < points < 0.1 else 1
 
 
+def digits_of_share(value: float, unsure: float = 0.0) -> int:
+    """Decimals of a per cent: the fewest, of one or more, that are within 5 % of a share.
+
+    Or within 2 % of how unsure it is, where that is more.
+
+    Examples
+    --------
+    >>> [digits_of_share(pd) for pd in (0.0104, 0.004, 0.0043, 0.0003, 0.00035)]
+    [1, 1, 2, 2, 3]
+    """
+    points, near = 100 * value, 100 * max(0.05 * value, 0.02 * unsure)
+    return next((d for d in range(1, 6) if abs(round(points, d) - points) <= near), 6)
+
+
 def digits_of_gap(gap: Any) -> int:
     """Decimals of prediction, observation and interval, of which none vanishes.
 
     A share below 0.001 % is shown as 0 where the interval is wide.
     """
-    shares = (share for share in (gap.predicted, gap.observed) if share > 0)
+    unsure = (gap.high - gap.low) / 2
+    shares = [share for share in (gap.predicted, gap.observed) if share > 0]
     small = digits_of(min(shares, default=1.0))
-    return max(digits_of((gap.high - gap.low) / 2), small if small <= 3 else 1)
+    exact = max((digits_of_share(share, unsure) for share in shares), default=1)
+    return max(digits_of(unsure), small if small <= 3 else 1, exact if exact <= 3 else 1)
 
 
 def share(value: float) -> str:
@@ -177,7 +193,7 @@ def share(value: float) -> str:
     >>> share(0.9833), share(0.00021), share(1)
     ('98.3 %', '0.02 %', '100.0 %')
     """
-    return f"{100 * value:.{digits_of(min(value, 1 - value))}f} %"
+    return f"{100 * value:.{digits_of_share(min(value, 1 - value))}f} %"
 
 
 def equals(value: str) -> str:

@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
@@ -488,11 +488,16 @@ def event_terms(predictions: Predictions, measure: str, **options: bool) -> RowT
     return RowTerms.of(table, predictions, **options)
 
 
-def order_of_classes(units: Units) -> tuple[str, ...]:
-    """Say in which order classes of text count that nobody said to be ordered."""
-    seen = cast("RowUnits", units).predictions if units.mean.ndim > 1 else None
-    order = "" if seen is None or seen.ordinal else alphabet(seen.classes)
-    return (f"the classes count in the order of their columns, {order}",) if order else ()
+class OfOrderedClasses(Measure):
+    """A measure that takes the classes in their order; it comes before that of the statistic."""
+
+    def statistic(self, units: Units) -> Statistic:
+        """Return the statistic, which says in which order classes of text count, if nobody did."""
+        found = super().statistic(units)
+        seen = cast("RowUnits", units).predictions if units.mean.ndim > 1 else None
+        order = "" if seen is None or seen.ordinal else alphabet(seen.classes)
+        note = f"the classes count in the order of their columns, {order}"
+        return replace(found, notes=(*found.notes, note)) if order else found
 
 
 class ForecastMeasure(Measure):

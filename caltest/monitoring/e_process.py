@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE_SEQUENCES = ("confidence", "mean", "temperature")
 WHOLE = "all rows"
-EARLIER = ["caltest/monitor/1", "caltest/monitor/2"]  # schemas that can be read
-LATER = {"counted", "checksum"}  # fields that they have not
+SCHEMAS = [f"caltest/monitor/{version}" for version in (1, 2, 3, 4)]  # that can be read
+LATER = {"counted", "checksum"}  # fields that the first two have not
 DEFAULT_LEVEL = 0.05
 CHANGE_MEMORY = 5000
 NEVER = 0
@@ -59,7 +59,7 @@ class Monitor(Result):
     (False, 200, True)
     """
 
-    schema: ClassVar[str] = "caltest/monitor/3"
+    schema: ClassVar[str] = SCHEMAS[-1]
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class Monitor(Result):
             self._advance(*map(np.array, columns))
 
     def _begin(
-        self, classes: tuple[object, ...], states: Sequence[object] = (), *, earlier: bool = False
+        self, classes: tuple[object, ...], states: Sequence[object] = (), *, version: int = 0
     ) -> None:
         """Make the streams, and load the state of each, where there is one, before the next."""
         if len(classes) == 1:
@@ -242,7 +242,7 @@ class Monitor(Result):
         for place, name in enumerate((WHOLE, *range(len(self.groups)))):
             stream = Stream(bets, levels, restart=self.restart, memory=kept, whole=name == WHOLE)
             if states:
-                stream.load(states[place], earlier=earlier)
+                stream.load(states[place], version=version)
             self._streams[name] = stream
         self.classes = classes
 
@@ -452,6 +452,8 @@ class Monitor(Result):
     def findings(self) -> list[tuple[str, float, int, str]]:
         """Return the parts that speak against calibration: name, log e-value, since row, in words.
 
+        The row is that of `since` for the bets of the part alone.
+
         Returns
         -------
         list of (str, float, int, str)
@@ -461,13 +463,32 @@ class Monitor(Result):
         if not self._streams:
             return []
         stream, names, logs = self._streams[WHOLE], self.classes or (), self.log_parts
-        since, reached = stream.state["low_row"].tolist(), -math.log(self.level)
+        reached = -math.log(self.level)
         found = [
-            (part, log, row, evalues.in_words(stream, part, names))
-            for (part, log), row in zip(logs.items(), since, strict=True)
+            (part, log, stream.since([part])[0], evalues.in_words(stream, part, names))
+            for part, log in logs.items()
             if log >= reached + max([0.0, *(logs[one] for one in numbers.ALONE.get(part, ()))])
         ]
         return sorted(found, key=lambda one: -one[1])
+
+    def since(self) -> tuple[int, int, int]:
+        """Return after how many rows the model changed, if it did, once and for good.
+
+        Returns
+        -------
+        (int, int, int)
+            The most likely number of rows, of all rows whatever their group, and the least and the
+            largest of a range that holds the true one in about 95 % of alarms.
+
+        Raises
+        ------
+        NotApplicable
+            Before the first row.
+        """
+        if not self.n:
+            raise NotApplicable("a change needs rows", "pass some to update")
+        stream = self._streams[WHOLE]
+        return stream.since(stream.bets.parts)
 
     def _refuse_restart(self, what: str) -> None:
         if self.restart:
@@ -519,13 +540,13 @@ class Monitor(Result):
             If the state is of another version, or not whole.
         """
         name = "the state of a monitor"
-        checked = checks.check_version(values, cls.schema, name, earlier=EARLIER)
-        written = values.get("schema", cls.schema)
-        fields = set(cls().to_dict()) - (LATER if written in EARLIER else set())
+        checked = checks.check_version(values, cls.schema, name, earlier=SCHEMAS)
+        version = 1 + SCHEMAS.index(values.get("schema", cls.schema))
+        fields = set(cls().to_dict()) - (LATER if version < 3 else set())
         if set(checked) != fields:
             odd = ", ".join(sorted(map(str, set(checked) ^ fields)))
             raise broken(f"fields that are missing or strange, {odd}")
-        if written not in EARLIER and checked.pop("checksum") != checksum(checked):
+        if version > 2 and checked.pop("checksum") != checksum(checked):
             raise broken("its checksum differs: it was damaged or changed")
         own = {name: checked[name] for name in ("restart", "memory", "level")}
         made = cls(groups=checked["groups"] or None, **own)
@@ -534,9 +555,8 @@ class Monitor(Result):
         if not isinstance(streams, list) or len(streams) != wanted:
             raise broken("streams, which must be one for all rows and one for each group")
         if names is not None:
-            earlier = written == EARLIER[0]
             named = waiting.check_classes_named(names) if names != [] else ()
-            made._begin(named, streams, earlier=earlier)
+            made._begin(named, streams, version=version)
         made._largest = waiting.check_number(checked["largest"], "largest")
         made._alarm_after = checks.check_integer(checked["alarm_after"], "alarm_after", minimum=0)
         if made._alarm_after > made.n:

@@ -425,9 +425,7 @@ def temperatures_of(stream: Stream, level: float) -> tuple[float, float]:
 
 def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
     """Say what the bets of a part have won with."""
-    bets, place = stream.bets, stream.bets.parts.index(part)
-    start = int(np.sum(bets.sizes[:place]))
-    own = stream.log_wealth[start : start + int(bets.sizes[place])]
+    own = stream.won(part)
     if not classes:
         return numbers.in_words(part, own, stream.state["witness"])
     if part == "temperature":
@@ -437,7 +435,8 @@ def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
         return f"{side}: temperature {temperature:.2f} is nearer to the outcomes"
     if part == "class-frequencies":
         best = int(np.argmax(own))
-        name, offset = classes[int(bets.game.offset_class[best])], float(bets.game.offset[best])
+        name = classes[int(stream.game.offset_class[best])]
+        offset = float(stream.game.offset[best])
         word, factor = "rarely" if offset > 0 else "often", f"{math.exp(offset):.2g}"
         return (
             f"class {name} predicted too {word}: its odds times {factor} are nearer to the outcomes"

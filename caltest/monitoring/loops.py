@@ -25,6 +25,8 @@ BLOCK = 64  # rows after which products become logarithms; they count from the f
 MOST_POINTS = 1024  # of the path that is kept
 TINY, HUGE = 1e-150, 1e150
 LEAST_LOG = -60.0
+NEAR = 3  # of a logarithm to its lowest: a change is there in (1 - e^-3)^2 = 0.9 of cases, or more
+LEAST = 5e-324
 
 
 class Game(NamedTuple):
@@ -79,9 +81,12 @@ class State(NamedTuple):
         The row after which each threshold was first reached, or 0.
     log_wealth, product, restarted : (bets,) arrays
         At the start of the block, since then, and processes begun since then, by what they began.
-    low, low_row : (parts,) arrays
-        The lowest logarithm of the e-value of each part, and after which row; where a process is
-        begun at each row, what the part has won since that row.
+    lowest, won : (bets or 0,) arrays
+        The lowest logarithm of what each bet has made of 1 from the first row on, and what it has
+        won since.
+    firsts, lasts : (bets or 0, 4) arrays
+        The row after which that logarithm first was at most -j, in the place of j modulo 4, and
+        last was at most k above its lowest.
     path : (1024 or 0, 2 + parts) array
         Rows, logarithm of the e-value, and of each part.
     theta, inverse, cells, shift, witness, sums : arrays
@@ -96,8 +101,10 @@ class State(NamedTuple):
     log_wealth: Floats
     product: Floats
     restarted: Floats
-    low: Floats
-    low_row: Codes
+    lowest: Floats
+    won: Floats
+    firsts: Codes
+    lasts: Codes
     path: Floats
     theta: Floats
     inverse: Floats
@@ -129,12 +136,12 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     counts, levels, crossed, gaps = state.counts, state.levels, state.crossed, state.gaps
     product, restarted, log_one = state.product, state.restarted, game.log_one
     theta, inverse, cells, shift = state.theta, state.inverse, state.cells, state.shift
-    witness, sums, log_wealth, parts = state.witness, state.sums, state.log_wealth, state.low.size
-    log_thresholds = game.log_thresholds
+    witness, sums, log_wealth = state.witness, state.sums, state.log_wealth
+    log_thresholds, parts = game.log_thresholds, game.part_of[-1] + 1
     base, wins, changes, phi = np.empty(G), np.empty(G), np.empty(G), np.empty(phases.size)
     p, logs, q, f = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     gradient, deviation, direction = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
-    tops, before, after = np.empty(parts), np.empty(parts), np.empty(parts)
+    tops, totals = np.empty(parts), np.empty(parts)
     for j in range(game.offset.size):
         changes[j] = math.exp(game.offset[j]) - 1.0
     _open(log_wealth, weights, log_one, levels, base)
@@ -171,34 +178,44 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
         if counts[ROWS] >= counts[REFIT_AT]:
             refit(cells, shift, memory, counts)
         if extreme or counts[IN_BLOCK] == BLOCK:
-            _end_block(game, state, tops, before, after)
+            _end_block(game, state, tops, totals)
             _open(log_wealth, weights, log_one, levels, base)
 
 
 @njit()
-def _end_block(game: Game, state: State, tops: Floats, before: Floats, after: Floats) -> None:
-    """Put what was won into the logarithms, and note where parts were lowest, and the path."""
-    counts, low, low_row, log_one = state.counts, state.low, state.low_row, game.log_one
-    if log_one == 0.0:
-        # Where a process is begun at each row, the sum of all grows from there on, and does not
-        # fall below its newest: what those that were there have won since tells where they were
-        # lowest.
-        _sum_parts(game, state, 1.0, tops, before, after)
-        for j in range(low.size):
-            if before[j] > 0.0:
-                low[j] += math.log(after[j] / before[j]) if after[j] > 0.0 else -math.inf
-                if low[j] <= 0.0:
-                    low[j], low_row[j] = 0.0, counts[ROWS]
-    _close(state.log_wealth, state.product, state.restarted, log_one)
+def _end_block(game: Game, state: State, tops: Floats, sums: Floats) -> None:
+    """Put what was won into the logarithms, note when bets were lowest, and the path."""
+    counts, log_wealth = state.counts, state.log_wealth
+    _date(state.product, state.lowest, state.won, state.firsts, state.lasts, counts[ROWS])
+    _close(log_wealth, state.product, state.restarted, game.log_one)
     if counts[IN_BLOCK] == BLOCK:
         counts[IN_BLOCK] = 0
-        _sum_parts(game, state, float(low.size), tops, before, after)
-        for j in range(low.size):
-            after[j] = math.log(after[j]) + tops[j]
-            if log_one != 0.0 and after[j] <= low[j]:
-                low[j], low_row[j] = after[j], counts[ROWS]
-        if counts[ROWS] % (counts[STRIDE] * BLOCK) == 0:
-            _note(after, state.path, counts)
+        if state.path.shape[0] > 0 and counts[ROWS] % (counts[STRIDE] * BLOCK) == 0:
+            _sum_parts(game, log_wealth, tops, sums)
+            _note(sums, state.path, counts)
+
+
+@njit()
+def _date(
+    product: Floats, lowest: Floats, won: Floats, firsts: Codes, lasts: Codes, row: int
+) -> None:
+    """Note of each bet when it was lowest, and when it first and last was near that (Page).
+
+    Processes that begin at each row have the same gains, and are of no account here.
+    """
+    steps = lasts.shape[1]
+    for g in range(won.size):
+        won[g] += math.log(max(product[g], LEAST))
+        if won[g] <= 0.0:
+            before = int(-lowest[g])
+            lowest[g] += won[g]
+            won[g] = 0.0
+            reached = int(-lowest[g])
+            for j in range(max(before + 1, reached - steps + 1), reached + 1):
+                firsts[g, j % steps] = row
+        for k in range(steps):
+            if won[g] <= k:
+                lasts[g, k] = row
 
 
 @njit()
@@ -281,28 +298,23 @@ def _open(log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, o
 
 
 @njit()
-def _sum_parts(
-    game: Game, state: State, scale: float, tops: Floats, before: Floats, after: Floats
-) -> None:
-    """Sum the wealth of each part before and after the block, relative to the largest of a bet."""
+def _sum_parts(game: Game, log_wealth: Floats, tops: Floats, sums: Floats) -> None:
+    """Write the logarithm of the e-value of each part, from those of its largest bet."""
     weights, part_of = game.weights, game.part_of
-    log_wealth, product = state.log_wealth, state.product
-    tops[:], before[:], after[:] = -math.inf, 0.0, 0.0
+    tops[:], sums[:] = -math.inf, 0.0
     for g in range(weights.size):
         tops[part_of[g]] = max(tops[part_of[g]], log_wealth[g])
     for g in range(weights.size):
         if log_wealth[g] > -math.inf:
             j = part_of[g]
-            share = weights[g] * scale * math.exp(log_wealth[g] - tops[j])
-            before[j] += share
-            after[j] += share * product[g]
+            sums[j] += weights[g] * tops.size * math.exp(log_wealth[g] - tops[j])
+    for j in range(tops.size):
+        sums[j] = math.log(sums[j]) + tops[j]
 
 
 @njit()
 def _note(totals: Floats, path: Floats, counts: Codes) -> None:
     """Keep a point of the path; where it is full, every second one stays."""
-    if path.shape[0] == 0:
-        return
     if counts[POINTS] == path.shape[0]:
         half = path.shape[0] // 2
         for j in range(half):

@@ -12,7 +12,7 @@ from typing import ClassVar, Self, Unpack
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring.e_process import DEFAULT_LEVEL, Monitor
 from caltest.predictions.options import NoOptions, check_names
-from caltest.render import Sheet, number
+from caltest.render import Sheet, digits_of_share, number
 from caltest.results.base import Table
 
 
@@ -165,7 +165,8 @@ class MonitoringPlan(Table[DriftDelay]):
             cells = [(f"{count:,.0f}", count) for count in (row.rows, row.rows_90)]
             cells += [(number(float(f"{day:.2g}")), day) for day in (row.days, row.days_90)]
             cells_shown = (text if math.isfinite(value) else "more" for text, value in cells)
-            grid.append((row.drift, f"{100 * row.error:.1f}", *cells_shown))
+            points = f"{100 * row.error:.{digits_of_share(row.error)}f}"
+            grid.append((row.drift, points, *cells_shown))
         return Sheet(
             title="Plan of monitoring, by simulation",
             facts=tuple(facts),

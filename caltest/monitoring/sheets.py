@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
-from caltest.render import Sheet, number, rows_in_words
+from caltest.render import Sheet, digits_of, number, rows_in_words
 from caltest.results.wording import short, size_in_words
 
 if TYPE_CHECKING:
@@ -61,9 +61,12 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
         sentences.append(("note", f"{rows_in_words(n)} {wait}."))
     if not alarm:
         return tuple(sentences)
-    for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:
-        text = f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
-        sentences.append(("what", text))
+    found = monitor.findings()[:MOST_FINDINGS]
+    if found:
+        row, low, high = (max(1, rows) for rows in monitor.since())
+        sentences.append(("since", f"about row {row:,} ({low:,} to {high:,})."))
+    for part, log, _, words in found:
+        sentences.append(("what", f"{words} ({part}, e = {evalue(log)})."))
     for group, log in sorted(monitor.log_group_evalues.items(), key=lambda one: -one[1]):
         if log >= -math.log(monitor.level):
             sentences.append(("groups", f"{group} (e = {evalue(log)}, adjusted for all groups)."))
@@ -106,7 +109,8 @@ def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
 def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
     percent = f"{_coverage(monitor.level)} at all times"
     low, high = monitor.confidence_sequence("confidence")
-    points = f"{100 * low:.1f} to {100 * high:.1f} points"
+    d = digits_of((high - low) / 2)
+    points = f"{100 * low:.{d}f} to {100 * high:.{d}f} points"
     name = "accuracy less confidence" if monitor.classes else "coverage of intervals less nominal"
     yield name, f"{points}, {percent}"
     if monitor.restart or not monitor.classes:

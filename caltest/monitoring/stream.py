@@ -6,7 +6,7 @@ import base64
 import math
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,8 +144,10 @@ class Stream:
             "log_wealth": np.full(size, -math.inf if restart else 0.0),
             "product": np.ones(size),
             "restarted": np.zeros(size),
-            "low": np.zeros(parts),
-            "low_row": np.zeros(parts, dtype=np.int64),
+            "lowest": np.zeros(size * whole),
+            "won": np.zeros(size * whole),
+            "firsts": np.zeros((size * whole, loops.NEAR + 1), dtype=np.int64),
+            "lasts": np.zeros((size * whole, loops.NEAR + 1), dtype=np.int64),
             "path": np.zeros((loops.MOST_POINTS * whole, 2 + parts)),
             "theta": np.concatenate([[1.0], np.zeros(m)]) if d else np.zeros(0),
             "inverse": PRIOR_VARIANCE * np.eye(d),
@@ -231,6 +233,28 @@ class Stream:
         """Rows so far, log e-value, and that of each part, at up to 1024 times."""
         return self.state["path"][: self.state["counts"][loops.POINTS]]
 
+    def won(self, part: str) -> Floats:
+        """The logarithm of what each bet of a part has won since it was lowest."""
+        own = self.game.part_of == self.bets.parts.index(part)
+        return np.asarray((self.state["won"] + np.log(self.state["product"]))[own])
+
+    def since(self, parts: Sequence[str]) -> tuple[int, int, int]:
+        """Rows before the change: the most likely number, the least and the largest that may be.
+
+        If outcomes after it are as one of the bets of the parts has them, the gain of this bet
+        since a row is the logarithm of the likelihood ratio of a change there.
+        """
+        bets = np.isin(self.game.part_of, [self.bets.parts.index(part) for part in parts])
+        won = np.concatenate([self.won(part) for part in parts])
+        lowest, firsts, lasts = (self.state[name][bets] for name in ("lowest", "firsts", "lasts"))
+        room = loops.NEAR - (won.max() - won)
+        near = np.flatnonzero(room >= 0.0)
+        passed = np.floor(-lowest[near] - room[near]).astype(np.int64)
+        first = np.where(passed > 0, firsts[near, passed % firsts.shape[1]], 0).min()
+        last = lasts[near, np.ceil(room[near]).astype(np.int64)].max()
+        ends = max(0, int(first) - loops.BLOCK), min(self.n, int(last) + loops.BLOCK)
+        return int(lasts[np.argmax(won), 0]), *ends
+
     def draw_mean(self, before: int, logs: Floats) -> None:
         """Put the mean of this e-process and others in its place on the path, after each row."""
         new = self.path[:, 0] > before
@@ -248,11 +272,19 @@ class Stream:
             for name, array in arrays.items()
         }
 
-    def load(self, values: object, *, earlier: bool) -> None:
-        """Take over what `to_dict` returned, or that of version 1: whole matrices, not packed."""
-        if not isinstance(values, Mapping) or set(values) != set(self.state):
+    def load(self, values: object, *, version: int) -> None:
+        """Take over what `to_dict` returned, or that of an earlier version.
+
+        Version 1 had whole matrices, not packed; up to version 3 a change was dated otherwise, so
+        that one in the rows up to here may be in any of them.
+        """
+        earlier, dated = version == 1, version > 3
+        later = set() if dated else {"lowest", "won", "firsts", "lasts"}
+        arrays = {name: array for name, array in self.state.items() if name not in later}
+        before = set() if dated else {"low", "low_row"}
+        if not isinstance(values, Mapping) or set(values) != set(arrays) | before:
             raise broken(values)
-        for name, array in self.state.items():
+        for name, array in arrays.items():
             try:
                 raw = base64.b64decode(values[name], validate=True)
                 if not earlier:  # no more than the array can have, and all of it
@@ -269,20 +301,25 @@ class Stream:
                     own[...] = new.reshape(own.shape)
             except (TypeError, ValueError, zlib.error) as error:
                 raise broken(name) from error
+        if not dated:
+            self.state["lasts"][...] = self.n
         self._check_values()
 
     def _check_values(self) -> None:
         """Check that rows can have led to the values: counts that fit together, no NaN."""
         n, top, inf = self.n, sys.float_info.max, math.inf
         place, points = n % loops.BLOCK, len(self.state["path"])
+        most = -n * math.log(loops.LEAST)
         ends: dict[str, tuple[Any, Any]] = {
             "counts": ([0, place, 1, -1, 1, 0], [n, place, inf, n, inf, points]),
             "levels": ([0, -top, 0, 1, 0, -inf], [top, top, loops.MOST_BET, top, top, inf]),
             "product": (np.nextafter(0.0, 1.0), top),
             "gaps": ([n, 0, 0, 0, 0], [n, top, top, top, top]),
-            **dict.fromkeys(("crossed", "low_row"), (0, n)),
-            **dict.fromkeys(("log_wealth", "low", "path"), (-inf, top)),  # a bet may lose all
+            **dict.fromkeys(("crossed", "firsts", "lasts"), (0, n)),
+            **dict.fromkeys(("log_wealth", "path"), (-inf, top)),  # a bet may lose all
             **dict.fromkeys(("restarted", "cells"), (0, top)),
+            "won": (0, most),
+            "lowest": (-most, 0),
             **dict.fromkeys(("theta", "inverse", "shift", "witness", "sums"), (-top, top)),
         }
         for name, (low, high) in ends.items():

@@ -2,7 +2,8 @@
 
 Every function takes matplotlib axes (`ax=`, or a figure `fig=` for a grid), or makes a figure of
 its own without pyplot, and returns the axes. As the value of a cell these show their figure in a
-notebook, once; `.figure.savefig("plot.pdf")` writes a file.
+notebook, once; `.figure.savefig("plot.pdf")` writes a file. Letters that the font of matplotlib has
+not, such as those of Chinese names, are drawn in another font that is installed.
 """
 
 from caltest.plots.calibration_belt import calibration_belt

@@ -9,7 +9,9 @@ import numpy as np
 
 from caltest import checks, render
 from caltest.errors import invalid
+from caltest.measures import REGISTRY
 from caltest.measures.gap import Gap
+from caltest.measures.outcome import Ends
 from caltest.plots import base
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.table import LIGHTS
@@ -248,21 +250,28 @@ def segments(result: SegmentsTest, *, rows: int = 20, ax: Axes | None = None) ->
 COLOURS = dict(zip(LIGHTS, (base.GREEN, base.YELLOW, base.ORANGE, base.VERMILION), strict=True))
 MARKS = dict(zip(LIGHTS, ("o", "^", "s", "X"), strict=True))
 GRADES_TO_TURN_NAMES = 12  # grades from which on their names stand upright
+INTERVALS = {
+    "jeffreys": "Jeffreys",
+    "binomial": "Clopper-Pearson",
+    "normal": "Wilson",
+    "vasicek": "Vasicek",
+}
 WIDTH = 0.36  # half the length of the mark of a PD
 
 
 def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None = None) -> Axes:
     r"""Draw the observed default rate of each grade with an interval, and its PD.
 
-    The interval is Jeffreys', the quantiles of :math:`Beta(d + 1/2, n - d + 1/2)` for d defaults
-    of n obligors, with the lower end 0 for d = 0 and the upper end 1 for d = n. At the default
-    level, where d > 0, its lower end is above the PD if and only if the p-value of the one-sided
-    Jeffreys test is below 5 %. Colours and markers are the traffic lights of the table.
+    The interval is that of the test: of the PDs that it does not reject. "jeffreys" has the
+    quantiles of :math:`Beta(d + 1/2, n - d + 1/2)` for d defaults of n obligors, with the lower end
+    0 for d = 0 and the upper end 1 for d = n; "vasicek" a wider one, since defaults are correlated.
+    At the default level, where d > 0, its lower end is above the PD if and only if the p-value of
+    the one-sided test is below 5 %. Colours and markers are the traffic lights of the table.
 
     Parameters
     ----------
     table : HTestTable
-        What `test_master_scale` returns; of several tests the first gives the lights.
+        What `test_master_scale` returns; of several tests the first gives lights and intervals.
     confidence : float, default 0.9
         Of the intervals.
     ax : matplotlib.axes.Axes, optional
@@ -293,8 +302,6 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['A', 'B', 'C']
     """
-    from scipy.special import betaincinv
-
     checks.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
     level = checks.check_confidence(confidence)
     if not is_master_scale(table):
@@ -307,10 +314,8 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     rows, lights = map(list, zip(*first.values(), strict=True))
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)
     rate = np.array([row.estimate for row in rows])
-    d, n = np.array([(row.statistic, row.n) for row in rows], dtype=np.float64).T
-    # The upper end by the tail of the survivors, which is exact for rates near 1 too.
-    low = np.where(d == 0, 0.0, betaincinv(d + 0.5, n - d + 0.5, (1 - level) / 2))
-    high = np.where(d == n, 1.0, 1.0 - betaincinv(n - d + 0.5, d + 0.5, (1 - level) / 2))
+    ends = [_grade_interval(row, level) for row in rows]
+    low, high = np.array([(own.low, own.high) for own in ends]).T
     ax = base.axes(ax, (max(5.0, 1.4 + 0.42 * len(rows)), 3.8))
     values = np.concatenate([pd, rate, high])  # half a decade is left below the least but 0
     floor, top = float(values[values > 0].min()) / 3, min(float(values.max()) * 1.5, 1.2)
@@ -340,7 +345,17 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     outside |= {"handletextpad": 0.4, "columnspacing": 1.0}
     base.legend(ax, **outside)
     name = "grade (mark at the bottom: no default)" if (rate == 0).any() else "grade"
-    return base.label_axes(ax, name, f"default rate, {100 * level:g} % Jeffreys interval")
+    interval = f"{100 * level:g} % {INTERVALS[rows[0].test]} interval"
+    return base.label_axes(ax, name, f"default rate, {interval}")
+
+
+def _grade_interval(row: HTest, level: float) -> Ends:
+    """Return the interval of a grade, of which a table that was read from JSON has numbers only."""
+    given = [row.parameters[key] for key in ("asset class", "correlation") if key in row.parameters]
+    options = {"correlation": given[0]} if given else {}
+    measure: Any = REGISTRY[row.test](**options)
+    ends: Ends = measure.grade_interval(round(row.estimate * row.n), row.n, level=level)
+    return ends
 
 
 def is_master_scale(table: HTestTable) -> bool:

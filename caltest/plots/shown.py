@@ -7,13 +7,19 @@ is drawn once, and what is not, not at all. Axes of the caller's figures are lef
 from __future__ import annotations
 
 import io
+import warnings
+from functools import lru_cache
 from typing import Any
 
 import matplotlib.axes
 import matplotlib.figure
 import numpy as np
+from matplotlib import font_manager
+from matplotlib.text import Text
 
 from caltest.types import AnyArray
+
+LAST_RESORT = "Last Resort"  # a font of matplotlib that has a box for each letter
 
 
 class Shown:
@@ -39,6 +45,46 @@ class ShownFigure(Shown, matplotlib.figure.Figure):
         if not args or not isinstance(args[0], matplotlib.axes.Axes):
             kwargs.setdefault("axes_class", Axes)
         return super().add_subplot(*args, **kwargs)
+
+    def draw(self, renderer: Any) -> None:
+        """Draw, with other fonts for letters that the usual one has not, as those of Chinese."""
+        missing = complete_fonts(self)
+        with warnings.catch_warnings():
+            if missing:
+                warnings.filterwarnings("ignore", "Glyph .* missing from font")
+                rule = f"no font that is installed has {missing}, drawn as boxes"
+                warnings.warn(f"{rule}; install one, such as Noto Sans CJK", stacklevel=2)
+            super().draw(renderer)
+
+
+def complete_fonts(figure: matplotlib.figure.Figure) -> str:
+    """Give texts a further font for letters that theirs has not; return those that none has."""
+    missing: set[str] = set()
+    for text in figure.findobj(Text):
+        own: Any = text
+        families = list(own.get_fontfamily())
+        files = (font_manager.findfont(font_manager.FontProperties(family=[f])) for f in families)
+        has = set().union(*map(_letters, files))
+        left = {c for c in own.get_text() if c.isprintable() and ord(c) not in has}
+        if left and (more := _family_with("".join(sorted(left)))):
+            own.set_fontfamily([*families, more])
+        else:
+            missing |= left
+    return "".join(sorted(missing))
+
+
+@lru_cache
+def _letters(file: str) -> frozenset[int]:
+    return frozenset(font_manager.get_font(file).get_charmap())
+
+
+@lru_cache
+def _family_with(letters: str) -> str:
+    """Return a family of fonts that has the letters, "" where none has."""
+    wanted = set(map(ord, letters))
+    fonts = {font.name: font.fname for font in font_manager.fontManager.ttflist}
+    found = (name for name, file in sorted(fonts.items()) if wanted <= _letters(file))
+    return next((name for name in found if not name.startswith(LAST_RESORT)), "")
 
 
 class AxesArray(np.ndarray[Any, np.dtype[Any]]):

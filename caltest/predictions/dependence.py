@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -58,7 +58,7 @@ Some = TypeVar("Some", bound="Rows")
 
 @dataclass(frozen=True)
 class Dependence:
-    """Which rows may depend on each other, as the user said: not read or checked.
+    """Which rows may depend on each other, as the user said: columns are not read.
 
     Attributes
     ----------
@@ -73,7 +73,15 @@ class Dependence:
 
     cluster: object = None
     time: object = None
-    lag: object = None
+    lag: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.time is None) != (self.lag is None):
+            given = "time" if self.lag is None else "lag"
+            remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
+            raise invalid("time and lag must be given together", f"{given} alone", remedy)
+        if self.lag is not None:
+            object.__setattr__(self, "lag", check_integer(self.lag, "lag", minimum=0))
 
     @property
     def columns(self) -> list[str]:
@@ -102,17 +110,13 @@ class Dependence:
             if isinstance(value, str):
                 remedy = "pass one value per row, or a data frame and the name of a column"
                 raise invalid(f"{name} must be an array", shown(value), remedy)
-        if (self.time is None) != (self.lag is None):
-            given = "time" if self.lag is None else "lag"
-            remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
-            raise invalid("time and lag must be given together", f"{given} alone", remedy)
         n, cluster = predictions.n, self.cluster
         if cluster is None and self.time is None:
             return predictions
         series = np.zeros(n, np.int64) if cluster is None else cluster_codes(cluster, n, "cluster")
         if self.time is None:
             return predictions.with_clusters(series)
-        lag, steps = check_integer(self.lag, "lag", minimum=0), time_steps(self.time, n)
+        lag, steps = self.lag, time_steps(self.time, n)
         count, lines = int(steps.max()) + 1, int(series.max()) + 1
         length = block_length(count, lag, lines)
         blocks = max(1, count // length)

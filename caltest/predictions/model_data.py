@@ -206,6 +206,7 @@ class ModelData:
                 data = (self.features_in(X), y) if models.is_model(model) else data
         suspect_index(labels=y, by=given.by, cluster=given.cluster)
         by = given.by
+        dependence = given.dependence  # which is checked before the model is asked
         result: Rows
         if isinstance(data, Rows):
             result = given._of_rows(model, data)  # noqa: SLF001, its own
@@ -216,7 +217,7 @@ class ModelData:
                 remedy = "pass one value per row, or a data frame and the name of a column"
                 raise invalid("by must be an array of groups", shown(by), remedy)
             result = result.with_groups(by, "by")
-        return given.dependence.given_to(result)
+        return dependence.given_to(result)
 
     def _of_rows(self, model: object, data: Rows) -> Rows:
         kind = type(data).__name__

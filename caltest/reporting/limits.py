@@ -12,7 +12,7 @@ from caltest.checks import as_array, check_choice, check_groups, check_not_label
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration, test_master_scale
 from caltest.predictions import ModelData, Predictions, tables
-from caltest.render import digits_of, named
+from caltest.render import digits_of_share, named
 from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
@@ -90,8 +90,9 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
         defaults, n = counts.defaults, counts.n
         pd = float(str(row.parameters["PD"]))
         found = row.confidence_interval()
-        expected = f"{100 * pd:.{max(2, digits_of(pd))}f}", f"{n * pd:,.1f}"
-        rate = f"{100 * defaults / n:.2f}", f"{100 * found.low:.2f} to {100 * found.high:.2f}"
+        d = max(2, *map(digits_of_share, (pd, defaults / n)))
+        expected = f"{100 * pd:.{d}f}", f"{n * pd:,.1f}"
+        rate = f"{100 * defaults / n:.{d}f}", f"{100 * found.low:.{d}f} to {100 * found.high:.{d}f}"
         pvalues = short_pvalue(row.pvalue), short_pvalue(adjusted)
         rows.append((named(row.group), count(n), *expected, count(defaults), *rate, *pvalues))
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
@@ -197,7 +198,9 @@ def within_blocks(within: Within) -> Iterator[Block]:
         rows = []
         for one in within.rows:
             pvalues = short_pvalue(one.within), short_pvalue(one.exceeds)
-            rows.append((one.name, f"{100 * one.estimate:.1f}", *pvalues))
+            rows.append(
+                (one.name, f"{100 * one.estimate:.{digits_of_share(one.estimate)}f}", *pvalues)
+            )
         header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
         text = f"p-values: a small one under \u201cat least {size}\u201d shows that the error is "
         text += f"smaller, under \u201cat most {size}\u201d that it is larger"

@@ -15,7 +15,14 @@ from fuzz_values import Case, Draw
 import caltest as ct
 from caltest.monitoring.e_process import LATER, checksum
 
-VERSIONS = ("caltest/monitor/1", "caltest/monitor/2", "caltest/monitor/3", "caltest/monitor/4", 3)
+VERSIONS = (
+    "caltest/monitor/1",
+    "caltest/monitor/2",
+    "caltest/monitor/3",
+    "caltest/monitor/4",
+    "caltest/monitor/5",
+    4,
+)
 HUGE = (10**400, -(10**400), 2**63, -1, 1e308, 5e-324, float("inf"), float("nan"))
 
 

@@ -154,7 +154,18 @@ class DebiasedECE(ToleranceTest, BinErrors):
         rows = self.rows(predictions)
         deviation = binned_deviation(rows, equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
-        return deviation.limit(bound, tolerance, squared, estimate)
+        outcome = deviation.limit(bound, tolerance, squared, estimate)
+        m, occupied = predictions.m, rows.bins.size - 1
+        is_full = self.binning != "uniform" or (m == 2 and occupied == self.bins)
+        share = squared / (1.0 if m == 2 else 2.0)
+        chance = unseen_chance(share, predictions.n)
+        if not tolerance.equivalence or is_full or chance <= outcome.pvalue:
+            return outcome
+        note = (
+            "it is the error of bins that have rows: in a bin that has none, wrong predictions of "
+            f"{100 * share:.2g} % of all are unseen with probability {chance:.2g}"
+        )
+        return replace(outcome, notes=(*outcome.notes, note))
 
     def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the largest tail of numbers of labels with the error in one bin, or in all."""

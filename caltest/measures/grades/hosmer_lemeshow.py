@@ -13,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import Measure, order_of_classes
+from caltest.measures.base import Measure, OfOrderedClasses
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
@@ -482,7 +482,7 @@ DIGITS = 12  # of the score, so that equal predictions tie whatever the rounding
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrdinalHosmerLemeshow(GroupedMeasure):
+class OrdinalHosmerLemeshow(OfOrderedClasses, GroupedMeasure):
     """C_g with its groups; see `ordinal_hosmer_lemeshow`."""
 
     key, title, symbol = "ordinal-hosmer-lemeshow", "ordinal Hosmer-Lemeshow statistic", "C_g"
@@ -490,10 +490,6 @@ class OrdinalHosmerLemeshow(GroupedMeasure):
 
     def lost(self, m: int) -> int:
         return m
-
-    def statistic(self, units: Units) -> Statistic:
-        found = super().statistic(units)
-        return replace(found, notes=(*found.notes, *order_of_classes(units)))
 
     def score(self, rows: RowUnits) -> Floats:
         mean: Floats = rows.probs @ np.arange(1.0, rows.predictions.m + 1)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
 from caltest.checks import check_level, option, optional
 from caltest.lenses.base import Evaluated
-from caltest.measures.base import MeanScore, order_of_classes
+from caltest.measures.base import MeanScore, OfOrderedClasses
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
 from caltest.render import rows_in_words
 from caltest.types import Floats
@@ -289,7 +289,7 @@ def log_loss(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankedProbabilityScore(BrierScore):
+class RankedProbabilityScore(OfOrderedClasses, BrierScore):
     """The ranked probability score; see `ranked_probability_score`."""
 
     key, title, symbol = "rps", "ranked probability score", "RPS"
@@ -307,10 +307,6 @@ class RankedProbabilityScore(BrierScore):
         np.cumsum(np.square(upto), axis=1, out=out[:, 1:])
         out[:, :-1] += np.cumsum(np.square(above)[:, ::-1], axis=1)[:, ::-1]
         return out
-
-    def statistic(self, units: Units) -> Statistic:
-        found = super().statistic(units)
-        return replace(found, notes=(*found.notes, *order_of_classes(units)))
 
 
 def ranked_probability_score(

@@ -130,7 +130,7 @@ def test_drifts_of_a_plan_are_numbers(caltest):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda text: text.replace("monitor/3", "monitor/9"), "use the version of caltest"),
+        (lambda text: text.replace("monitor/4", "monitor/9"), "use the version of caltest"),
         (lambda text: text[: len(text) // 2], "go on from an earlier state"),
         (lambda text: text[0] + "}", "go on from an earlier state"),
     ],

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.monitoring.e_process import LATER, checksum
+from caltest.monitoring.loops import BLOCK
+from caltest.monitoring.stream import BINARY_OFFSETS, SLOPES
 
 
 def rows(n, m=2, *, seed=0, exponent=1.0, offset=0.0):
@@ -361,6 +363,7 @@ def packed(size):
         lambda state: state | {"streams": [dict(state["streams"][0], product=packed(54)[:-8])]},
         lambda state: state | {"schema": "caltest/monitor/1"},
         lambda state: state | {"schema": "caltest/monitor/2"},
+        lambda state: state | {"schema": "caltest/monitor/3"},
         lambda state: state | {"counted": 3},
         lambda state: state | {"counted": [["a", "", 0]]},
         lambda state: state | {"counted": [[1, "", 0, 1]]},
@@ -397,7 +400,7 @@ def test_a_broken_state_is_refused(change):
 def with_value(state, name, place, value):
     """Return a state with one value of an array of all rows changed."""
     stream = state["streams"][0]
-    whole = name in {"counts", "crossed", "low_row"}
+    whole = name in {"counts", "crossed", "firsts", "lasts"}
     array = np.frombuffer(
         zlib.decompress(base64.b64decode(stream[name])), dtype=np.int64 if whole else float
     ).copy()
@@ -416,7 +419,11 @@ def with_value(state, name, place, value):
         ("levels", 0, math.nan),
         ("levels", 2, 7.0),
         ("crossed", 4, 101),
-        ("low_row", 0, -2),
+        ("lasts", 0, -2),
+        ("firsts", 0, 101),
+        ("lowest", 0, 1.0),
+        ("lowest", 0, -1e300),
+        ("won", 0, 1e300),
         *((name, 0, math.nan) for name in ("log_wealth", "product", "theta", "witness")),
         *((name, 1, math.inf) for name in ("log_wealth", "product", "cells", "inverse", "path")),
         *((name, 2, -1.0) for name in ("product", "cells", "gaps", "restarted")),
@@ -429,7 +436,7 @@ def test_a_state_that_no_rows_lead_to_is_refused(name, place, value):
         ct.Monitor.from_dict(sealed(with_value(state, name, place, value)))
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_state_of_an_earlier_version_goes_on(version):
     """Each was written after 100 rows; the half of them in a group, and two that wait."""
     probs, labels = rows(100, 3, exponent=0.7)
@@ -442,8 +449,9 @@ def test_a_state_of_an_earlier_version_goes_on(version):
     assert old.log_evalue == pytest.approx(new.log_evalue, rel=1e-10)
     assert old.group_evalues == pytest.approx(new.group_evalues, rel=1e-10)
     assert old.confidence_sequence("mean") == pytest.approx(new.confidence_sequence("mean"))
+    assert old.since()[1] == 0  # where the first 100 rows were lowest is not known
     assert old.to_dict()["streams"][1]["gaps"] == new.to_dict()["streams"][1]["gaps"]
-    assert json.loads(old.to_json())["schema"] == "caltest/monitor/3"
+    assert json.loads(old.to_json())["schema"] == "caltest/monitor/4"
 
 
 def test_a_state_that_was_changed_is_refused():
@@ -520,6 +528,31 @@ def test_words_of_the_findings():
     assert "class 2 predicted too rarely" in text
     assert " ".join(text.split()).count("nearer to the outcomes (") == 3
     assert watch.findings()[0][1] == max(found[1] for found in watch.findings())
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_change_is_where_a_bet_has_won_most_since(restart):
+    """Of all bets on a grid and all ends of blocks; in the range are those within e^3 of that."""
+    change, blocks = 40, 75
+    parts = [rows(change * BLOCK, 2), rows((blocks - change) * BLOCK, 2, seed=1, offset=0.5)]
+    probs, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
+    watch = ct.monitor(restart=restart)
+    for part in np.array_split(np.arange(len(labels)), 11):
+        watch.update(probs[part], labels[part])
+    z = np.log(probs[:, 1] / probs[:, 0])
+    moved = np.concatenate([np.outer(SLOPES, z), z + BINARY_OFFSETS[:, None]])
+    side = np.where(labels == 1, 1, -1)
+    factors = np.logaddexp(0.0, -side * z) - np.logaddexp(0.0, -side * moved)
+    sums = np.pad(np.cumsum(factors, axis=1)[:, BLOCK - 1 :: BLOCK], ((0, 0), (1, 0)))
+    gains = (sums[:, -1:] - sums).max(axis=0)
+    near = BLOCK * np.flatnonzero(gains >= gains.max() - 3.0)
+    row, low, high = watch.since()
+    assert row == BLOCK * np.argmax(gains)
+    assert low <= near[0] <= change * BLOCK <= near[-1] <= high
+    wide = BLOCK * np.flatnonzero(gains >= gains.max() - 5.0)  # whole steps, and a block
+    assert wide[0] - BLOCK <= low
+    assert high <= wide[-1] + BLOCK
+    assert f"since: about row {row:,} ({low:,} to {high:,})." in str(watch)
 
 
 def test_a_temperature_that_does_not_exist_is_not_named():

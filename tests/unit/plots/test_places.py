@@ -127,13 +127,28 @@ def test_extreme_grades_are_drawn():
     assert 0 < low < high
 
 
-def test_lower_end_is_above_the_pd_where_jeffreys_rejects():
-    """The interval at 90 % and the one-sided p-value at 5 % agree."""
+@pytest.mark.parametrize(
+    ("test", "options", "interval"),
+    [
+        ("jeffreys", {}, "Jeffreys"),
+        ("binomial", {}, "Clopper-Pearson"),
+        ("normal", {}, "Wilson"),
+        ("vasicek", {}, "Vasicek"),
+        ("vasicek", {"correlation": 0.1}, "Vasicek"),
+    ],
+)
+def test_lower_end_is_above_the_pd_where_the_test_rejects(test, options, interval):
+    """The interval at 90 % and the one-sided p-value at 5 % agree, from JSON too."""
     rng = np.random.default_rng(0)
     pd = np.geomspace(0.001, 0.3, 30)
-    table = ct.test_master_scale(pd, rng.binomial(800, pd * 1.3), [800] * 30)
-    low = [path.vertices[0, 1] for path in master_scale(table).collections[0].get_paths()]
-    assert (np.array(low) > pd).tolist() == [row.pvalue < 0.05 for row in table]
+    d = rng.binomial(800, np.minimum(pd * rng.uniform(0.8, 4.0, 30), 1.0))
+    table = ct.test_master_scale(pd, d, [800] * 30, test=test, **options)
+    rejected = np.array([row.pvalue < 0.05 for row in table])
+    ax = master_scale(ct.HTestTable.from_dict(table.to_dict()))
+    low = np.array([path.vertices[0, 1] for path in ax.collections[0].get_paths()])
+    assert 0 < rejected.sum() < 30
+    assert (low > pd).tolist() == rejected.tolist()
+    assert ax.get_ylabel() == f"default rate, 90 % {interval} interval"
 
 
 def test_several_tests_of_a_grade_are_one_mark():

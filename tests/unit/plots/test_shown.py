@@ -1,9 +1,11 @@
 import json
+import warnings
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 
 import caltest as ct
 
@@ -25,6 +27,21 @@ def test_axes_of_the_caller_are_left_to_them():
     ax = Figure().add_subplot()
     assert not hasattr(ct.plots.reliability_diagram(DATA, ax=ax), "_repr_png_")
     assert type(ct.plots.reliability_grid(DATA, fig=Figure())) is np.ndarray
+
+
+@pytest.mark.parametrize(("letter", "is_there"), [("\u1d15", True), ("\u4e2d", False)])
+def test_letters_that_the_usual_font_has_not(letter, is_there, monkeypatch):
+    """They are of another font that is installed, else a warning says what is missing."""
+    own = [font for font in fontManager.ttflist if "matplotlib" in font.fname]
+    monkeypatch.setattr(fontManager, "ttflist", own)
+    ax = ct.plots.reliability_diagram(DATA)
+    ax.set_xlabel(letter)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ax.figure.draw_without_rendering()
+    told = [f"no font that is installed has {letter}"] * (not is_there)
+    assert [str(one.message).partition(",")[0] for one in caught] == told
+    assert len(ax.xaxis.label.get_fontfamily()) == 1 + is_there
 
 
 @pytest.mark.slow

@@ -117,6 +117,15 @@ def test_bad_clusters_and_times_are_refused(given, message):
         ct.test_calibration(P, Y, test="brier", rng=0, **given)
 
 
+@pytest.mark.parametrize("given", [{"time": np.arange(N)}, {"lag": 2}, {"time": Y, "lag": -1}])
+def test_options_are_checked_before_the_model_is_asked(given):
+    def model(X):
+        raise AssertionError
+
+    with pytest.raises(InvalidInput, match="lag must be"):
+        ct.verdict(model, P, Y, **given)
+
+
 def test_few_time_steps_are_counted_in_words_that_fit():
     data = ct.datasets.generative_model("M1", n=4, m=2, rng=1)
     for times, words in (([0, 0, 1, 1], "2 time steps are"), ([0, 0, 0, 0], "1 time step is")):

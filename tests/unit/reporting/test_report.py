@@ -223,6 +223,17 @@ def test_credit_page_has_grades_with_lights(make, risks):
     assert "no grades were given: these are tenths of the rows" in tenths
 
 
+def test_small_risks_are_told_apart(make):
+    """With two digits, in the table of grades, the certificate and the verdict."""
+    pd = np.repeat([0.0037, 0.0004, 0.00035], 8000)
+    happened = np.arange(24_000) % 500 == 0
+    page = make(pd, happened, grades=pd, profile="credit", tolerance=0.002, test="brier")
+    text = page.to_markdown()
+    assert "0.15 % on average, 0.20 % observed" in text
+    for shown in ("8,000 | 0.035 |", "8,000 | 0.04 |", "8,000 | 0.37 |", "gap (KS) | 0.11 |"):
+        assert shown in text
+
+
 def test_certificate_has_both_hypotheses(make, risks):
     """The p-values are those of `test_calibration` with the tolerance and both hypotheses."""
     page = make(*risks, tolerance=0.03, test="ece")

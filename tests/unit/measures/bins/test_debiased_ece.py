@@ -32,6 +32,20 @@ def test_error_of_the_tolerance_may_be_unseen_in_a_small_bin():
     assert unseen_in_a_bin(rows, 0.9, 2) == 0.0
 
 
+@pytest.mark.parametrize(("binning", "m"), [("uniform", 2), ("uniform", 3), ("quantile", 2)])
+def test_a_bin_without_rows_is_told(binning, m):
+    """Where 2 of 1000 rows are expected, all wrong, 14 % of data sets have none of them."""
+    probs = np.zeros((1000, m))
+    probs[:, 0] = np.random.default_rng(1).uniform(0.98, 1.0, 1000)
+    probs[:, 1] = 1.0 - probs[:, 0]
+    labels = (np.random.default_rng(2).random(1000) > probs[:, 0]).astype(int)
+    tolerance = Tolerance(0.002 * (m - 1), equivalence=True)
+    measure, data = DebiasedECE(binning=binning), Predictions(probs, labels, classes=range(m))
+    notes = tolerance_test(measure, data, Draws(9, 0), tolerance=tolerance).notes
+    told = "wrong predictions of 0.2 % of all are unseen with probability 0.14"
+    assert any(told in note for note in notes) == (binning == "uniform")
+
+
 def test_tolerance_of_the_root_is_in_units_of_the_root():
     """The z is that of the squared error with the squared tolerance."""
     data = generative_model("M2", n=300, m=2, rng=0)
