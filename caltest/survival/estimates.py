@@ -232,11 +232,13 @@ def calibration_slope(
 
     .. math:: \log(-\log(1 - E \theta_i)) = a + b \log(-\log(1 - p_i))
 
-    by estimating equations with independent errors of equal variance; intervals are by the robust
-    standard error, over clusters where rows have some. Of rare events they are too short, since
-    errors of equal variance leave the fit to the few rows of large risk: with risks of 3 % on
-    average the 95 % interval held the slope of calibrated risks in 89 % of simulated data sets,
-    with 13 and with 33 events by the horizon, and in 95 % where risks are 13 to 29 %.
+    by estimating equations with independent errors of equal variance. Intervals are by the robust
+    standard error, over clusters where rows have some, or by that of independent errors whose
+    variance is in proportion to F (1 - F) at the fitted risk F, whichever is larger. Of rare events
+    the robust one alone is too small: the few rows of large risk that decide the fit say little
+    about their variance where none of them has the event. With risks of 3 % on average and 10 and
+    31 events it held the slope of calibrated risks in 88 and 92 % of 400 simulated data sets at 95
+    %, the larger of both in 96 and 97 %.
 
     Parameters
     ----------
@@ -275,8 +277,7 @@ def calibration_slope(
     _check_unweighted(survival)
     x, z, found = _log_hazard(event_column(survival)), _quantile(confidence), []
     for design, offset in ((np.ones((x.size, 1)), x), (np.vander(x, 2, increasing=True), 0.0)):
-        beta, covariance = _fit(design, survival, offset)
-        error = math.sqrt(float(covariance[-1, -1]))
+        beta, error = _fit(design, survival, offset)
         value = float(beta[-1])
         found.append(Estimate(value, value - z * error, value + z * error))
     return found[0], found[1]
@@ -378,8 +379,8 @@ def _check_unweighted(survival: SurvivalPredictions) -> None:
 
 def _fit(
     design: Floats, survival: SurvivalPredictions, offset: Floats | float
-) -> tuple[Floats, Floats]:
-    """Minimise the squares of theta - F(design beta + offset); return beta and its covariance.
+) -> tuple[Floats, float]:
+    """Minimise the squares of theta - F(design beta + offset); return beta and its last error.
 
     Theta are the pseudo-observations, and F is the inverse of the complementary log-log; a step
     that raises the squares is halved.
@@ -417,8 +418,10 @@ def _fit(
         reason = "the fit by the complementary log-log of the risk does not converge"
         raise NotApplicable(reason, "use test_calibration, or more rows")
     bread = (columns.T / np.square(sizes)) @ columns
-    scores = _of_clusters(slopes * gaps[:, np.newaxis], survival)
-    return beta, bread @ (scores.T @ scores) @ bread
+    pull = slopes @ bread[-1]  # of each row on the last coefficient
+    robust, variance = _of_clusters(pull * gaps, survival), (theta - gaps) * (1.0 - theta + gaps)
+    alike = float(np.square(pull) @ variance) * float(gaps @ gaps) / float(variance.sum())
+    return beta, math.sqrt(max(float(robust @ robust), alike))
 
 
 def _splines(x: Floats, knots: int) -> Floats:
