@@ -377,7 +377,7 @@ NULL = Null(
 FEWEST, MOST = 199, 999  # simulated sums: as many as resamples within these limits
 APART = 200  # clusters of the largest variance; the others are taken together in as many groups
 SYMMETRIC = 0.05  # skewness of a sum that changes a size of 5 % by less than 0.1 %
-ROUNDING = 1e-9  # relative
+ROUNDING, LEAST_VARIANCE = 1e-9, 1e-100  # relative; of a row
 NORMAL, MOST_SKEWED = 1e-3, 1e6  # skewness: as good as normal, and as a burst
 
 
@@ -422,6 +422,9 @@ class SkewedSum:
         """
         seed, n_trials = draws.seed, min(max(draws.n_resamples, FEWEST), MOST)
         variance, third, own = deviations
+        # An event that rare does not happen, and powers of smaller variances are 0.
+        enlarged = LEAST_VARIANCE / np.clip(variance, 1e-300, LEAST_VARIANCE)
+        variance, third = variance * enlarged, third * enlarged
         size = np.sqrt(variance)
         skewness = np.divide(third, size**3, out=np.zeros_like(size), where=size**3 > 0)
         columns = (own, variance, size, third, variance * skewness, size * skewness)

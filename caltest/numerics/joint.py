@@ -72,13 +72,14 @@ def _log_tail(values: Floats, scale: float, *, by_rank: bool) -> Floats:
         beyond, known = few & finite, ordered[np.isfinite(ordered)]
         # The moments are those of the other values, so that one far out does not hide itself.
         centre, count = float(np.median(known)), known.size - 1
-        deviations, own = known - centre, values[beyond] - centre
+        unit = np.ldexp(1.0, np.frexp(np.abs(known - centre).max())[1] - 1)  # cubes may overflow
+        deviations, own = (known - centre) / unit, (values[beyond] - centre) / unit
         first, second, third = ((np.sum(deviations**k) - own**k) / count for k in (1, 2, 3))
         variance = second - first**2
         with np.errstate(invalid="ignore", divide="ignore"):  # the others may be constant
             sd = np.sqrt(np.maximum(variance, 0.0))
             skewness = (third - 3.0 * first * variance - first**3) / sd**3
-            ends = [(x - centre - first) / sd for x in (values[beyond], anchor)]
+            ends = [(x - first) / sd for x in (own, (anchor - centre) / unit)]
             far, near = (scipy.special.log_ndtr(-standard_deviates(t, skewness)) for t in ends)
             fall = np.where(sd > 0, np.minimum(far - near, 0.0), -np.inf)
         log_p[beyond] = level + fall

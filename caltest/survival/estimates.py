@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.numerics.event_tails import rate_limits
-from caltest.numerics.tails import normal_isf
+from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions.container import event_column
-from caltest.survival.predictions import SurvivalPredictions
+from caltest.survival.predictions import ROW, SurvivalPredictions
 from caltest.types import Codes, Floats, Ints
 
 LEAST = 1e-12  # smaller risks, and larger than 1 less it, count as this one in logs
@@ -69,8 +70,9 @@ def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0
     r"""Estimate the risk of the event by the horizon: Kaplan-Meier, or Aalen-Johansen.
 
     The interval is symmetric for :math:`\log(-\log(1 - F))`; its standard error is that of the
-    infinitesimal jackknife, over clusters where rows have some, of Kaplan-Meier the one of
-    Greenwood. Of the risks 0 and 1 it is that of Clopper and Pearson for the rows of known status.
+    infinitesimal jackknife, of Kaplan-Meier the one of Greenwood. Where rows have clusters, it is
+    over the C of them, with the quantile of Student's t for C - 1 degrees of freedom. Of the risks
+    0 and 1 it is that of Clopper and Pearson for the rows of known status.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0
     0.4667
     """
     value, error = _observed(survival)
-    z = _quantile(confidence)
+    z = _quantile(confidence, survival)
     if not 0.0 < value < 1.0:
         mass = survival.mass[survival.censoring.weights > 0]
         size = np.square(mass.sum()) / (mass @ mass)
@@ -162,7 +164,7 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float 
     if value == 1.0:
         low = cumulative_incidence(survival, confidence=confidence).low
         return Estimate(ratio, ratio * low, ratio)
-    factor = math.exp(_quantile(confidence) * error / value)
+    factor = math.exp(_quantile(confidence, survival) * error / value)
     return Estimate(ratio, ratio / factor, ratio * factor)
 
 
@@ -232,11 +234,13 @@ def calibration_slope(
 
     .. math:: \log(-\log(1 - E \theta_i)) = a + b \log(-\log(1 - p_i))
 
-    by estimating equations with independent errors of equal variance; intervals are by the robust
-    standard error, over clusters where rows have some. Of rare events they are too short, since
-    errors of equal variance leave the fit to the few rows of large risk: with risks of 3 % on
-    average the 95 % interval held the slope of calibrated risks in 89 % of simulated data sets,
-    with 13 and with 33 events by the horizon, and in 95 % where risks are 13 to 29 %.
+    by estimating equations with independent errors of equal variance. Intervals are by the robust
+    standard error, over clusters where rows have some (with the quantile of Student's t), or by
+    that of independent errors whose variance is in proportion to F (1 - F) at the fitted risk F,
+    whichever is larger. Of rare events the robust one alone is too small: the few rows of large
+    risk that decide the fit say little about their variance where none of them has the event. With
+    risks of 3 % on average and 10 and 31 events it held the slope of calibrated risks in 88 and 92
+    % of 400 simulated data sets at 95 %, the larger of both in 96 and 97 %.
 
     Parameters
     ----------
@@ -273,12 +277,12 @@ def calibration_slope(
     (1.01, 1.81)
     """
     _check_unweighted(survival)
-    x, z, found = _log_hazard(event_column(survival)), _quantile(confidence), []
+    x, found = _log_hazard(event_column(survival)), []
+    quantiles = _quantile(confidence, survival), _quantile(confidence)
     for design, offset in ((np.ones((x.size, 1)), x), (np.vander(x, 2, increasing=True), 0.0)):
-        beta, covariance = _fit(design, survival, offset)
-        error = math.sqrt(float(covariance[-1, -1]))
-        value = float(beta[-1])
-        found.append(Estimate(value, value - z * error, value + z * error))
+        beta, errors = _fit(design, survival, offset)
+        value, reach = float(beta[-1]), max(map(mul, quantiles, errors))
+        found.append(Estimate(value, value - reach, value + reach))
     return found[0], found[1]
 
 
@@ -365,8 +369,13 @@ def _log_hazard(risk: Floats) -> Floats:
     return np.asarray(np.log(-np.log1p(-np.clip(risk, LEAST, 1.0 - LEAST))))
 
 
-def _quantile(confidence: float) -> float:
-    return normal_isf((1.0 - checks.check_confidence(confidence)) / 2.0)
+def _quantile(confidence: float, survival: SurvivalPredictions | None = None) -> float:
+    """Return the normal quantile of a tail; of clusters Student's, for sums of few squares."""
+    tail = (1.0 - checks.check_confidence(confidence)) / 2.0
+    if survival is None or survival.unit == ROW:
+        return normal_isf(tail)
+    others = max(np.unique(np.asarray(survival.clusters)).size - 1, 1)
+    return student_isf(tail, others) * math.sqrt(1.0 + 1.0 / others)
 
 
 def _check_unweighted(survival: SurvivalPredictions) -> None:
@@ -378,11 +387,12 @@ def _check_unweighted(survival: SurvivalPredictions) -> None:
 
 def _fit(
     design: Floats, survival: SurvivalPredictions, offset: Floats | float
-) -> tuple[Floats, Floats]:
-    """Minimise the squares of theta - F(design beta + offset); return beta and its covariance.
+) -> tuple[Floats, tuple[float, float]]:
+    """Minimise the squares of theta - F(design beta + offset); return beta and two errors.
 
     Theta are the pseudo-observations, and F is the inverse of the complementary log-log; a step
-    that raises the squares is halved.
+    that raises the squares is halved. The errors are those of the last coefficient, over clusters
+    and of independent rows.
     """
     theta, beta = pseudo_observations(survival), np.zeros(design.shape[1])
     if not CLOSE < theta.mean() < 1.0 - CLOSE:
@@ -417,8 +427,10 @@ def _fit(
         reason = "the fit by the complementary log-log of the risk does not converge"
         raise NotApplicable(reason, "use test_calibration, or more rows")
     bread = (columns.T / np.square(sizes)) @ columns
-    scores = _of_clusters(slopes * gaps[:, np.newaxis], survival)
-    return beta, bread @ (scores.T @ scores) @ bread
+    pull = slopes @ bread[-1]  # of each row on the last coefficient
+    robust, variance = _of_clusters(pull * gaps, survival), (theta - gaps) * (1.0 - theta + gaps)
+    alike = float(np.square(pull) @ variance) * float(gaps @ gaps) / float(variance.sum())
+    return beta, (math.sqrt(float(robust @ robust)), math.sqrt(alike))
 
 
 def _splines(x: Floats, knots: int) -> Floats:

@@ -27,6 +27,7 @@ LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable,
 EVEN = np.array([0.5])  # and where nothing is
 STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
+LEAST_DENOMINATOR = 1e-100  # so that no square overflows
 TEMPERATURES = 0.05, 20.0  # the least and the largest that is looked for
 WAVES = 8
 RANKS = ("most", "second most", "third most", "fourth most", "fifth most")
@@ -244,8 +245,9 @@ def middles(rows: Ints) -> Floats:
 
 
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
-    """Divide; where the denominator is 0 the numerator stays."""
-    return np.asarray(numerator / np.where(np.asarray(denominator) > 0, denominator, 1.0))
+    """Divide; where the denominator is 0 the numerator stays, and none is below 1e-100."""
+    least = np.maximum(denominator, LEAST_DENOMINATOR)
+    return np.asarray(numerator / np.where(np.asarray(denominator) > 0, least, 1.0))
 
 
 def inverse(covariance: Floats) -> Floats:
@@ -266,7 +268,7 @@ def orthonormal(functions: Floats, v: Floats) -> Floats:
             along[j:] = 0.0
             f = f - along @ out
         size = float(v @ np.square(f))
-        out[j] = f / np.sqrt(size) if size > 1e-10 * max(whole, 1e-300) else 0.0
+        out[j] = ratio(f, np.sqrt(size)) if size > 1e-10 * max(whole, 1e-300) else 0.0
     return out
 
 

@@ -236,3 +236,14 @@ def test_gaps_of_forecasts_have_the_unit_of_the_outcome():
         parts = ct.test_calibration(rows, n_resamples=19, rng=1).components
         found.append(next(part.estimate for part in parts if part.test == "bias"))
     assert 0 != found[1] == pytest.approx(unit * found[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("rare", [1e-320, 1e-308, 1e-200, 1e-140])
+@pytest.mark.parametrize("lens", ["strong", "classwise"])
+@pytest.mark.parametrize("rows", [{}, {"cluster": np.arange(60) % 20}], ids=["rows", "clusters"])
+def test_events_that_are_next_to_impossible_speak_against_the_model(rare, lens, rows):
+    """No power of their variance is 0, and none of what is divided by it is infinite."""
+    level = np.random.default_rng(1).uniform(0.3, 0.7, 60)
+    probs = np.column_stack([np.full(60, rare), level, 1 - level])
+    options = {"lens": lens, "n_resamples": 99, "rng": 1, **rows}
+    assert ct.test_calibration(probs, np.arange(60) % 3, **options).pvalue <= 0.02
