@@ -147,10 +147,10 @@ def quantile_reliability(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Show the share of outcomes below predicted quantiles against the levels of these.
+    """Show the share of outcomes up to predicted quantiles against the levels of these.
 
-    A curve above the diagonal says that more outcomes than promised lie below: quantiles are too
-    high there. Where the distributions have steps, those of the transform are randomised.
+    Above the diagonal more outcomes than promised are up to a quantile: it is too high. Where the
+    distributions have steps, those of the transform are randomised.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def quantile_reliability(
     below = _shares(rows, at).cumsum(axis=1)[:, :-1]
     marks = {} if levels is None else {"marker": "o", "markersize": 4}
     ax = _curve(at, below, checks.check_confidence(confidence), ax, **marks)
-    names = "level of the quantile", "share of outcomes below it"
+    names = "level of the quantile", "share of outcomes at or below it"
     return _finished(ax, ("Quantile reliability", *names), rows, result)
 
 
