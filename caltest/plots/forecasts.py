@@ -37,8 +37,8 @@ def pit_histogram(
     It is uniform if the forecasts are calibrated. Bars that are high at both ends speak of outcomes
     outside of what was predicted: the forecasts are too sure. A hump says that they are not sure
     enough, a slope that they are too high (to the left) or too low. Where the distributions have
-    steps, and of ensembles between ranks, the transform is randomised as the tests have it, so that
-    all bins are equally probable whatever their number.
+    steps, and of ensembles between ranks, the transform is randomised as the tests "pit-..." have
+    it, so that all bins are equally probable whatever their number.
 
     Parameters
     ----------

@@ -438,7 +438,7 @@ class Steps:
     Attributes
     ----------
     low, high : (S,) array
-        The same, without those of width 0, of one row after another.
+        The same, without those of width 0, of one row after another; the last is none.
     """
 
     def __init__(self, low: Floats, high: Floats) -> None:
@@ -446,11 +446,11 @@ class Steps:
         self._ends = np.maximum.accumulate(ends, axis=1)  # some are there twice
         low, high = self._ends[:, ::2], self._ends[:, 1::2]
         is_step = high > low
-        self.low, self.high = low[is_step], high[is_step]
+        self.low, self.high = (np.append(end[is_step], 0.5) for end in (low, high))
         self._number = np.where(is_step, np.cumsum(is_step).reshape(low.shape) - 1, -1)
 
     def of(self, u: Floats) -> Ints:
-        """Return which steps numbers (n, K) are in, -1 where in none."""
+        """Return which steps numbers (n, K) are in, -1 where in none, as those of 0 and 1."""
         numbers = np.ascontiguousarray(u.T)
         found = np.empty(numbers.shape, np.int64)
         _in_steps(self._ends, self._number, numbers, found)
@@ -468,7 +468,8 @@ def _in_steps(ends: Floats, number: Ints, u: Floats, found: Ints) -> None:
     for i in range(u.shape[1]):
         for k in range(u.shape[0]):
             j = _place(ends[i], u[k, i], equal=False)
-            found[k, i] = number[i, j // 2] if j % 2 == 1 else -1
+            is_in = j % 2 == 1 and 0.0 < u[k, i] < 1.0
+            found[k, i] = number[i, j // 2] if is_in else -1
 
 
 @njit()

@@ -21,6 +21,7 @@ from caltest.types import AnyArray, Flags, Floats, Ints
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
 MOST_STEPS = 1 << 24  # of all rows, whose levels are kept at a time
+SEEN = 16.0  # standard deviations from the mean, up to which steps are kept
 UNSEEN = 1e-15  # mass that may be left out of a sum, or of a tail
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
 LEVELS = np.union1d(np.arange(1, 64) / 64.0, [2.0**-12, 2.0**-9, 1.0 - 2.0**-9, 1.0 - 2.0**-12])
@@ -235,17 +236,20 @@ class Frozen(Law):
         known = getattr(self._family, "xk", None)
         if known is not None:
             return np.asarray(known, np.float64) + self._loc[:, None]
-        first, last = (self.quantile(np.full(self.n, u)) for u in (UNSEEN, 1.0 - UNSEEN))
-        number = np.max(last - first) + 1.0
+        low, high = self.support()
+        first = np.floor(np.maximum(low, self.mean - SEEN * self.sd) - self._loc) + self._loc
+        number = np.max(np.minimum(high, self.mean + SEEN * self.sd) - first) + 1.0
         if not number * self.n <= MOST_STEPS:  # nor where an end is unknown
             return None
         return np.asarray(first[:, None] + np.arange(number))
 
     def steps(self, y: Floats) -> tuple[Floats, Floats] | None:
-        found = super().steps(y)
-        if found is not None:  # what is beyond the outer ones cannot be told apart
-            found[0][:, 0], found[1][:, -1] = 0.0, 1.0
-        return found
+        if not self.has_atoms or (points := self.atoms) is None:
+            return None
+        # SciPy sums up the distribution functions of some families, each from the beginning.
+        mass = np.hstack([self.cdf_left(points[:, :1]), np.exp(-self.log_score(points))])
+        ends = np.minimum(np.cumsum(mass, axis=1), 1.0)
+        return ends[:, :-1], ends[:, 1:]
 
     @cached_property
     def _standard(self) -> tuple[Frozen, Ints]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.special import eval_hermitenorm, ndtri
+from numpy.polynomial.hermite_e import poly2herme
+from numpy.polynomial.polynomial import polyfromroots
+from scipy.special import eval_hermitenorm, factorial, ndtri
 
 from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
@@ -77,6 +79,10 @@ class Uniformed:
     def terms(self, basis: Basis) -> Sequence[Floats]:
         """Return functions (B, n) of the numbers."""
         return basis.of(self)
+
+    def power(self, degree: int, about: float = 0.0) -> Floats:
+        """Return powers of the differences of the first normal numbers from another, (n,)."""
+        return np.asarray((self.z[0] - about) ** degree)
 
     def up_to(self, ends: Floats) -> Floats:
         """Return which of the first numbers are below ends (n, K) or (1, K)."""
@@ -148,7 +154,7 @@ class Averaged(Uniformed):
 
     def _taken(self, values: Floats, others: Floats) -> Floats:
         """Return what the numbers have by their steps, and of those in none what is given."""
-        taken = values.take(self.step, mode="wrap")
+        taken = values.take(self.step)
         return np.asarray(taken if self.is_in.all() else np.where(self.is_in, taken, others))
 
     @cached_property
@@ -165,6 +171,12 @@ class Averaged(Uniformed):
         means = self.means.of(basis)
         others = means if self.is_in.all() else basis.of(self)
         return [self._taken(*pair) for pair in zip(means, others, strict=True)]
+
+    def power(self, degree: int, about: float = 0.0) -> Floats:
+        first, *series = poly2herme(polyfromroots(np.full(degree, about)))
+        sizes = np.sqrt(factorial(np.arange(1, degree + 1)))
+        scores = [self.terms(hermite(k))[0][0] for k in range(1, degree + 1)]
+        return np.asarray(first + (series * sizes) @ np.stack(scores))
 
     def up_to(self, ends: Floats) -> Floats:
         low, high = (end[0][:, None] for end in self.ends)
@@ -308,13 +320,16 @@ class ForecastContext:
     def step_means(self) -> StepMeans | None:
         """The means over the steps of the laws; None where they have none, or too many."""
         law = self.predictions.law
-        found = None if np.size(law.atoms) > MOST_STEPS else law.steps(self.predictions.outcomes)
+        if not law.has_atoms or np.size(law.atoms) > MOST_STEPS:
+            return None
+        found = law.steps(self.predictions.outcomes)
         return None if found is None else StepMeans(Steps(*found))
 
     def read(self, uniform: Floats) -> Uniformed:
-        if self.step_means is not None:
-            return Averaged(uniform, self.step_means)
-        return Uniformed(uniform) if self.n < STEPPED_FROM else Stepped(uniform, self.span, STEPPED)
+        if self.n >= STEPPED_FROM:
+            return Stepped(uniform, self.span, STEPPED)
+        means = self.step_means
+        return Uniformed(uniform) if means is None else Averaged(uniform, means)
 
     @cached_property
     def each(self) -> Uniformed:
@@ -422,23 +437,24 @@ class ForecastContext:
         """The observed numbers and their weights, (1, n) and (n,)."""
         return self.each, self.weight
 
-    def attained(self, level: float) -> Floats:
-        """Return the probabilities that the distribution functions have at their quantiles."""
-        return np.asarray(self.predictions.law.attained(level))
+    def attained(self, level: float) -> Sequence[Floats]:
+        """Return the probabilities up to the quantiles of the laws, and those below these."""
+        law = self.predictions.law
+        return law.attained(level), law.attained(level, is_lower=True)
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
-        """Say which share of the outcomes is up to a quantile that was forecast."""
-        level = LEVELS[k]
-        attained, (seen, weight) = self.attained(level), self.spread_out
-        share, predicted = (
-            100.0 * float(np.average(each, weights=weight))
-            for each in (seen.up_to(attained[:, None])[:, 0], attained)
-        )
-        text = f"{share:.3g} % are at or below the {predicted:.3g} % quantile"
-        if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
-            quantile = f"{100 * level:.3g} % quantile"
-            text = f"{share:.3g} % are at or below the {quantile}, {predicted:.3g} % predicted"
-        return Finding(text, float(value[0]), name)
+        """Say which share of the outcomes is up to a quantile that was forecast, or below it."""
+        level, (seen, weight) = LEVELS[k], self.spread_out
+        sides = []
+        for side, attained in zip(("at or below", "below"), self.attained(level), strict=True):
+            each = seen.up_to(attained[:, None])[:, 0], attained
+            share, predicted = (100.0 * float(np.average(one, weights=weight)) for one in each)
+            text = f"{share:.3g} % are at or below the {predicted:.3g} % quantile"
+            if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
+                quantile = f"{100 * level:.3g} % quantile"
+                text = f"{share:.3g} % are {side} the {quantile}, {predicted:.3g} % predicted"
+            sides.append((abs(share - predicted), text))
+        return Finding(max(sides, key=itemgetter(0))[1], float(value[0]), name)
 
     def numbers(self, observed: Uniformed) -> Floats:
         """Return the uniform numbers (B, n) of what was read."""
@@ -447,7 +463,7 @@ class ForecastContext:
     @property
     def squares(self) -> Floats:
         """The squares of the observed normal numbers, (n,)."""
-        return np.asarray(np.square(self.each.z[0]))
+        return self.each.power(2)
 
     def levels(self, *parts: Flags | slice, more: str = "") -> tuple[list[str], float, str]:
         """Say how far forecasts are from their outcomes, in all rows or in two parts of them.
@@ -475,8 +491,8 @@ class ForecastContext:
     def moment(self, degree: int) -> float:
         """Return the standardised moment of the normal scores."""
         seen, weight = self.spread_out
-        z = seen.z[0] - np.average(seen.z[0], weights=weight)
-        size, power = (float(np.average(z**k, weights=weight)) for k in (2, degree))
+        mean = float(np.average(seen.power(1), weights=weight))
+        size, power = (np.average(seen.power(k, mean), weights=weight) for k in (2, degree))
         return float(power / max(size, LEAST) ** (degree / 2))
 
     def thirds(self, values: Floats) -> tuple[Flags, Flags, Flags]:
@@ -504,8 +520,8 @@ class CountedContext(ForecastContext):
         middles = Uniformed(self.predictions.cells.middles[None])
         return middles, self.predictions.observed.sum(axis=0)
 
-    def attained(self, level: float) -> Floats:
-        return np.full(self.predictions.cells.middles.size, level)
+    def attained(self, level: float) -> Sequence[Floats]:
+        return (np.full(self.predictions.cells.middles.size, level),) * 2
 
     @property
     def squares(self) -> Floats:

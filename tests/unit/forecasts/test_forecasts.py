@@ -310,6 +310,12 @@ class TestDefault:
         shares = each.shares(np.arange(1.0, n + 1)).mean(axis=0)
         np.testing.assert_allclose(first.shares(np.arange(1.0, n + 1))[0], shares, atol=0.01)
 
+    def test_impossible_counts_are_far_out(self, rng):
+        counts = np.append(rng.binomial(3, 0.5, size=59), 9)
+        with pytest.warns(ct.errors.SuspectInputWarning, match="outside the support"):
+            forecasts = ct.Forecasts(counts, distribution=stats.binom(3, np.full(60, 0.5)))
+        assert ct.test_calibration(forecasts, n_resamples=99, rng=1).pvalue == 0.01
+
     def test_tails_are_spoken_of_where_they_are_what_is_off(self):
         """The fourth power of one row far off is large, whose kurtosis about its own mean is 0."""
         found = ct.test_calibration(ct.Forecasts([5.0], mean=[1.0], scale=1.0), rng=1)
@@ -352,6 +358,7 @@ class TestDefault:
             share, level = (float(one) for one in re.findall(r"([\d.]+) %", text)[:2])
             if "predicted" in text:
                 at = stats.poisson(rate).ppf(round(64 * level / 100) / 64)
+                at -= "are below" in text
                 seen, predicted = counts <= at, stats.poisson(rate).cdf(at).mean()
                 assert f"{100 * predicted:.3g} % predicted" in text
             else:
