@@ -181,6 +181,9 @@ class BelowQuantile(_AtLevel):
 class Interval(_AtLevel):
     """Whether the central interval of a level holds the outcome; without it, of usual levels.
 
+    Where the outcome equals members of an ensemble, it is drawn by lot whether it is inside; the
+    coverage that is stated counts it in part.
+
     Parameters
     ----------
     level : float, optional
