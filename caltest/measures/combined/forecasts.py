@@ -19,7 +19,7 @@ from caltest.forecasts.laws.base import Steps
 from caltest.measures.combined import component
 from caltest.measures.combined.component import Component, Finding, Kind, Summing
 from caltest.measures.combined.tails import REFERENCES
-from caltest.measures.residual_sums import ResidualStatistic, check_size, of_terms
+from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
 from caltest.numerics.pit_cells import DISTANCES, PitCells
 from caltest.predictions.redrawing import Uniforms
@@ -85,8 +85,8 @@ class Uniformed:
         return np.asarray((self.z[0] - about) ** degree)
 
     def up_to(self, ends: Floats) -> Floats:
-        """Return which of the first numbers are below ends (n, K) or (1, K)."""
-        return np.asarray(self.v[0][:, None] < ends, np.float64)
+        """Return which of the first numbers are below ends (n,)."""
+        return np.asarray(self.v[0] < ends, np.float64)
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         """Return the sums of functions of the numbers times columns (n, Q), (B, D Q)."""
@@ -179,7 +179,7 @@ class Averaged(Uniformed):
         return np.asarray(first + (series * sizes) @ np.stack(scores))
 
     def up_to(self, ends: Floats) -> Floats:
-        low, high = (end[0][:, None] for end in self.ends)
+        low, high = (end[0] for end in self.ends)
         share = (ends - low) / np.where(high > low, high - low, 1.0)
         return np.asarray(np.where(high > low, np.clip(share, 0.0, 1.0), low < ends))
 
@@ -413,7 +413,8 @@ class ForecastContext:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
 
         def signed(function: component.Function) -> ResidualStatistic:
-            found = self.each.terms(basis)
+            # Means over wide steps are skewed, which flipped signs are not.
+            found = basis.of(Uniformed(self.predictions.pit[None]))
             return of_terms(np.hstack([part.T * columns for part in found]), function)
 
         return Summing(lambda seen: seen.sums(basis, columns), signed)
@@ -423,13 +424,11 @@ class ForecastContext:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
         weight = self.along["constant"][:, 0]
         expected = float(self.root @ weight) * LEVELS
-
-        def signed(function: component.Function) -> ResidualStatistic:
-            check_size(self.n * STEPS)
-            return of_terms(weight[:, None] * (self.each.up_to(LEVELS[None]) - LEVELS), function)
-
         return Summing(
-            lambda seen: np.cumsum(seen.shares(weight), axis=1)[:, :-1] - expected, signed
+            lambda seen: np.cumsum(seen.shares(weight), axis=1)[:, :-1] - expected,
+            lambda function: of_terms(
+                residuals_up_to(self.predictions.pit, weight, STEPS), function
+            ),
         )
 
     @property
@@ -447,7 +446,7 @@ class ForecastContext:
         level, (seen, weight) = LEVELS[k], self.spread_out
         sides = []
         for side, attained in zip(("at or below", "below"), self.attained(level), strict=True):
-            each = seen.up_to(attained[:, None])[:, 0], attained
+            each = seen.up_to(attained), attained
             share, predicted = (100.0 * float(np.average(one, weights=weight)) for one in each)
             text = f"{share:.3g} % are at or below the {predicted:.3g} % quantile"
             if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
