@@ -320,11 +320,22 @@ class Forecasts(Rows):
         within = draw_uniforms(self.uniforms.rows, key)[0]
         return checks.read_only(low + within * (high - low))
 
+    def held(self, low: Floats, high: Floats) -> Floats:
+        """Return how much of the step of an outcome is between probabilities, (n,).
+
+        That is how probable it is that its PIT is from the lower one on, and below the higher.
+        """
+        first, last = self.limits
+        width = np.where(last > first, last - first, 1.0)
+        share = np.maximum(np.minimum(last, high) - np.maximum(first, low), 0.0) / width
+        return np.where(last > first, share, (first >= low) & (first < high))
+
     @property
     def errors(self) -> tuple[Floats, Floats | None]:
-        """The PIT less 0.5, and the outcomes less the means where these are known."""
+        """The mean PIT less 0.5, and the outcomes less the means where these are known."""
         has_means = self.law.has_tails and self.has_crps
-        return self.pit - 0.5, self.outcomes - self.mean if has_means else None
+        low, high = self.limits
+        return (low + high) / 2.0 - 0.5, self.outcomes - self.mean if has_means else None
 
     @property
     def has_crps(self) -> bool:

@@ -23,13 +23,25 @@ USUAL_LEVEL = 0.9  # of the intervals whose coverage is stated with a result
 
 
 def _event(
-    forecasts: Forecasts, low: Floats | float, high: Floats | float, happened: Flags, name: str
+    forecasts: Forecasts,
+    low: Floats | float,
+    high: Floats | float,
+    name: str,
+    happened: Flags | None = None,
 ) -> Predictions:
-    """Predict the event that the uniform number of the outcome is from low on, below high."""
+    """Predict the event that the uniform number of the outcome is from low on, below high.
+
+    Whether it happened may not depend on the place of the number within a step, which is random. A
+    share of events is elsewhere that of all such places.
+    """
     n, names = forecasts.n, [f"not {name}", name]
     low, high = np.broadcast_to(low, n), np.broadcast_to(high, n)
     probs = np.column_stack([1.0 - (high - low), high - low])
-    return seen_as(forecasts, probs, happened, names, lambda own: own.between(low, high))
+    found = (forecasts.pit >= low) & (forecasts.pit < high) if happened is None else happened
+    seen = seen_as(forecasts, probs, found, names, lambda own: own.between(low, high))
+    if happened is None:
+        vars(seen)["happened_partly"] = forecasts.held(low, high)
+    return seen
 
 
 def _classes(forecasts: Forecasts, ends: Floats, codes: Any, names: Sequence[str]) -> Predictions:
@@ -80,7 +92,7 @@ class Exceeds(OfForecasts):
     def __call__(self, forecasts: Forecasts) -> Predictions:
         """Return 1 - F(t), and 1 where y > t."""
         below = forecasts.law.cdf(np.full(forecasts.n, self.t))
-        return _event(forecasts, below, 1.0, forecasts.outcomes > self.t, f"above {self.t:g}")
+        return _event(forecasts, below, 1.0, f"above {self.t:g}", forecasts.outcomes > self.t)
 
 
 @dataclass(frozen=True)
@@ -159,15 +171,18 @@ class BelowQuantile(_AtLevel):
     usual = (0.05, 0.25, 0.5, 0.75, 0.95)
 
     def __call__(self, forecasts: Forecasts) -> Predictions:
-        """Return the level that F attains, and 1 where the outcome is below its quantile."""
+        """Return the level that F attains, and 1 where the outcome is up to its quantile."""
         level = self._one()
-        attained, name = forecasts.law.attained(level), f"below quantile {level:g}"
-        return _event(forecasts, 0.0, attained, forecasts.pit < attained, name)
+        attained, name = forecasts.law.attained(level), f"at or below quantile {level:g}"
+        return _event(forecasts, 0.0, attained, name)
 
 
 @dataclass(frozen=True)
 class Interval(_AtLevel):
     """Whether the central interval of a level holds the outcome; without it, of usual levels.
+
+    Where the outcome equals members of an ensemble, it is drawn by lot whether it is inside; the
+    coverage that is stated counts it in part.
 
     Parameters
     ----------
@@ -192,8 +207,7 @@ class Interval(_AtLevel):
         level = self._one()
         low = forecasts.law.attained(0.5 - level / 2.0, is_lower=True)
         high = forecasts.law.attained(0.5 + level / 2.0)
-        inside = (forecasts.pit >= low) & (forecasts.pit < high)
-        return _event(forecasts, low, high, inside, f"inside the {100 * level:g} % interval")
+        return _event(forecasts, low, high, f"inside the {100 * level:g} % interval")
 
 
 @dataclass(frozen=True)

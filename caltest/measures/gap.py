@@ -262,7 +262,7 @@ class EventRows(NamedTuple):
     """
 
     probs: Floats
-    happened: Flags
+    happened: Flags | Floats
     weight: Floats | None = None
     clusters: Ints | None = None
     censoring: Any = None
@@ -292,7 +292,7 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     residuals = rows.happened - p
     if weight is None:
         mass = square = float(p.size)
-        predicted, observed = float(p.mean()), float(np.count_nonzero(rows.happened) / p.size)
+        predicted, observed = float(p.mean()), float(rows.happened.sum() / p.size)
         variance = float(p @ (1.0 - p))
         residuals -= observed - predicted
     else:
@@ -437,4 +437,6 @@ def rows_of_event(seen: Predictions, code: int | None) -> EventRows:
     p = seen.probs.max(axis=1) if code is None else seen.probs[:, code]
     happened = seen.labels == (seen.predicted if code is None else code)
     clusters = seen.clusters if seen.has_dependence else None
+    if code == 1 and seen.happened_partly is not None:
+        happened = seen.happened_partly
     return EventRows(p, happened, seen.sample_weight, clusters, seen.censoring)

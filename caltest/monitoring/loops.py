@@ -151,7 +151,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
         _take(P, i, p, logs)
         counts[ROWS] += 1
         counts[IN_BLOCK] += 1
-        _gap(p, label, gaps)
+        _gap(p, label, P[i, 5] if grid.shape[1] > 0 else float(label), gaps)
         if p[label] <= 0.0:
             _impossible(counts, crossed, wins)
         elif grid.shape[1] > 0:
@@ -333,16 +333,19 @@ def _note(totals: Floats, path: Floats, counts: Codes) -> None:
 
 
 @njit()
-def _gap(p: Floats, label: int, gaps: Floats) -> None:
+def _gap(p: Floats, label: int, share: float, gaps: Floats) -> None:
     """Sum probability, outcome, variance and squared residuals of the events that are watched.
 
-    The first is that the predicted class is right, then come the classes, of two the second only.
+    The first is that the predicted class is right, then come the classes, of two the second only,
+    of which a share may have happened.
     A residual is taken less the mean of those before it (Howard et al. 2021, theorem 4).
     """
     m, top = p.size, largest(p)
     for j in range(gaps.shape[0]):
         k = top if j == 0 else (1 if m == 2 else j - 1)
         chance, happened = p[k], 1.0 if label == k else 0.0
+        if m == 2:
+            happened = share if k == 1 else 1.0 - share
         rows = gaps[j, 0]
         mean = (gaps[j, 1] - gaps[j, 2]) / rows if rows > 0.0 else 0.0
         mean = min(max(mean, chance - 1.0), chance)

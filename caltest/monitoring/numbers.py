@@ -54,11 +54,12 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
 
     Returns
     -------
-    (n, 5) array
+    (n, 6) array
         Probabilities that it does not and that it does, the normal and the uniform number of the
-        outcome, and a size of the forecast of which they are independent under calibration.
+        outcome, a size of the forecast of which they are independent under calibration, and how
+        much of the step of the outcome the interval holds.
     (n,) array
-        1 where it does; of an outcome that is impossible both its probability is 0.
+        1 where it holds some; of an outcome that is impossible both its probability is 0.
     """
     (low, high), is_possible = forecasts.limits, ~forecasts.impossible
     seen = [np.arange(before, before + forecasts.n), forecasts.outcomes + 0.0, low, high]
@@ -68,8 +69,9 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
     end = forecasts.law.attained(0.5 + LEVEL / 2)
     chance = np.where(is_possible, end - start, 0.0)
     size = np.nan_to_num(forecasts.law.drawn_from(forecasts.outcomes).mean)
-    columns = np.column_stack([1.0 - chance, chance, ndtri(u), u, size])
-    return columns, np.where(is_possible, (u >= start) & (u < end), 1).astype(np.int64)
+    share = np.where(is_possible, forecasts.held(start, end), 1.0)
+    columns = np.column_stack([1.0 - chance, chance, ndtri(u), u, size, share])
+    return columns, (share > 0.0).astype(np.int64)
 
 
 @njit()

@@ -37,8 +37,8 @@ def pit_histogram(
     It is uniform if the forecasts are calibrated. Bars that are high at both ends speak of outcomes
     outside of what was predicted: the forecasts are too sure. A hump says that they are not sure
     enough, a slope that they are too high (to the left) or too low. Where the distributions have
-    steps, and of ensembles between ranks, the transform is randomised as the tests have it, so that
-    all bins are equally probable whatever their number.
+    steps, and of ensembles between ranks, the transform is randomised as the tests "pit-..." have
+    it, so that all bins are equally probable whatever their number.
 
     Parameters
     ----------
@@ -147,10 +147,10 @@ def quantile_reliability(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Show the share of outcomes below predicted quantiles against the levels of these.
+    """Show the share of outcomes up to predicted quantiles against the levels of these.
 
-    A curve above the diagonal says that more outcomes than promised lie below: quantiles are too
-    high there. Where the distributions have steps, those of the transform are randomised.
+    Above the diagonal more outcomes than promised are up to a quantile: it is too high. Where the
+    distributions have steps, those of the transform are randomised.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def quantile_reliability(
     below = _shares(rows, at).cumsum(axis=1)[:, :-1]
     marks = {} if levels is None else {"marker": "o", "markersize": 4}
     ax = _curve(at, below, checks.check_confidence(confidence), ax, **marks)
-    names = "level of the quantile", "share of outcomes below it"
+    names = "level of the quantile", "share of outcomes at or below it"
     return _finished(ax, ("Quantile reliability", *names), rows, result)
 
 

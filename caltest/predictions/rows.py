@@ -63,6 +63,7 @@ class Rows(ABC):
     redrawn_text: ClassVar[str]
     # Of outcomes that were not seen in all rows: their weights, which depend on each other.
     censoring: ClassVar[Any] = None
+    happened_partly: ClassVar[Any] = None  # of an event that a random number decides, its share
     drawn_as: ClassVar[str] = ""
     ruled_out: ClassVar[str]
     sample_weight: Floats | None

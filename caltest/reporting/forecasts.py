@@ -36,10 +36,13 @@ class ForecastRows(ReportedRows):
         return False, 0, 0
 
     def estimates(self, tests: HTestTable) -> Iterator[Estimated]:
-        """Yield the coverage of intervals, and the shares of outcomes below quantiles."""
+        """Yield the coverage of intervals, and the shares of outcomes up to quantiles."""
         names = {
             "interval": ("central interval of {} %", "below: too sure"),
-            "below-quantile": ("outcomes below the quantile of {} %", "above: quantile too high"),
+            "below-quantile": (
+                "outcomes at or below the quantile of {} %",
+                "above: quantile too high",
+            ),
         }
         for row in tests.rows:
             key, size = row.lens.partition("[")[0], row.size
@@ -71,7 +74,7 @@ class ForecastRows(ReportedRows):
         name, draw = "Coverage of central intervals", partial(plots.coverage_curve, rows)
         text = "How often central intervals hold the outcome against how often they should"
         yield "scores", name, f"{text}; {band}.", draw
-        text = f"The share of outcomes below quantiles against the levels of these; {band}."
+        text = f"The share of outcomes at or below quantiles against the levels of these; {band}."
         yield "scores", "Quantile reliability", text, partial(plots.quantile_reliability, rows)
         text = f"Root mean squared error against the predicted standard deviation; {band}."
         yield "scores", "Spread against error", text, partial(plots.spread_against_error, rows)

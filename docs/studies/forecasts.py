@@ -1,7 +1,7 @@
 """Tests of forecasts of numbers: writes the tables of docs/studies/forecasts.md.
 
-python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--counted 150] [--streams 2000]
-    [--changes 200] [--jobs 2]
+python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--counts 200] [--counted 150]
+    [--streams 2000] [--changes 200] [--jobs 2]
 """
 
 from __future__ import annotations
@@ -81,6 +81,21 @@ ERRORS: dict[str, Error] = {
     "curved": lambda z, m, _s, _rng: z + 0.21 * (m * m - 1),
     "bimodal": lambda z, _m, _s, rng: rng.choice([-1, 1], z.size) * np.sqrt(0.75) + z / 2,
     "outliers": lambda z, _m, _s, rng: np.where(rng.random(z.size) < 0.03, 6 * np.sign(z), z),
+}
+Counts = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+# Counts for forecast means m; the sizes are such that the best of the tests finds about a half.
+COUNTS: dict[str, Counts] = {
+    "too low": lambda m, rng: rng.poisson(m * (1 + 0.22 / np.sqrt(m.mean()))),
+    "too high": lambda m, rng: rng.poisson(m * (1 - 0.22 / np.sqrt(m.mean()))),
+    "too sure": lambda m, rng: rng.negative_binomial(m / 0.45, 1 / 1.45),
+    "not sure enough": lambda m, rng: rng.binomial(size := np.ceil(m / 0.4).astype(int), m / size),
+    "zeros": lambda m, rng: np.where(
+        rng.random(m.size) < (p := 0.16 / (1 + m.mean()) ** 0.6), 0, rng.poisson(m / (1 - p))
+    ),
+    "outliers": lambda m, rng: rng.poisson(
+        np.where(rng.random(m.size) < 0.03, m + 3 * np.sqrt(m.mean()), m)
+    ),
+    "slope": lambda m, rng: rng.poisson(m.mean() * (m / m.mean()) ** (1 - 0.8 / np.sqrt(m.mean()))),
 }
 COUNTED = 20_000  # rows of which a share has the error
 SHARES = {"too sure": 0.035, "skewed": 0.03, "heavy tails": 0.02, "outliers": 0.01}
@@ -179,6 +194,43 @@ def power_rows(sets: int, jobs: int) -> list[str]:
         numbers = " | ".join(f"{found[test]:.0f}" for test in TESTS)
         words = best.removeprefix("component ")
         lines.append(f"| {error} | {numbers} | {parts[best]:.0f} {words} |")
+    return lines
+
+
+def count_row(mean: float, error: str, sets: int, jobs: int) -> str:
+    """Format the power of the default test for counts, and of exact tests of one error each."""
+    rate = mean * np.exp(0.4 * np.random.default_rng(31).normal(size=N) - 0.08)
+    law = stats.poisson(rate)
+    off = {"mean": lambda y: y - rate, "dispersion": lambda y: (y - rate) ** 2 / rate}
+
+    def one(seed: int) -> dict[str, float]:
+        rng = np.random.default_rng([seed, 37, *error.encode()])
+        y = COUNTS[error](rate, rng) if error else law.rvs(random_state=rng)
+        found = rejected(ct.Forecasts(y, distribution=law), seed, set(TESTS) - {"combined"})
+        redrawn = np.vstack([y, law.rvs(size=(B, N), random_state=rng)])
+        for name, residuals in off.items():
+            sums = residuals(redrawn).sum(axis=1)
+            tails = np.mean(sums >= sums[0]), np.mean(sums <= sums[0])
+            found[name] = float(2 * min(tails) <= LEVEL)
+        return found
+
+    every = joblib.Parallel(jobs)(joblib.delayed(one)(seed) for seed in range(sets))
+    share = {name: 100 * float(np.mean([found[name] for found in every])) for name in every[0]}
+    best = max(
+        (name for name in share if name.startswith("component")), key=lambda name: share[name]
+    )
+    numbers = " | ".join(f"{share[name]:.0f}" for name in ("combined", *off))
+    words = best.removeprefix("component ")
+    return f"| {mean:g} | {error or 'none'} | {numbers} | {share[best]:.0f} {words} |"
+
+
+def count_rows(sets: int, jobs: int) -> list[str]:
+    """Format the power for counts of three means."""
+    lines = ["| mean | error | combined | mean | dispersion | best component |"]
+    lines.append("|--:|---|--:|--:|--:|---|")
+    for mean in (0.3, 3.0, 30.0):
+        lines += [count_row(mean, "", 2 * sets, jobs)]
+        lines += [count_row(mean, error, sets, jobs) for error in COUNTS]
     return lines
 
 
@@ -283,6 +335,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, default=400)
     parser.add_argument("--powers", type=int, default=200)
+    parser.add_argument("--counts", type=int, default=200)
     parser.add_argument("--counted", type=int, default=150)
     parser.add_argument("--streams", type=int, default=2000)
     parser.add_argument("--changes", type=int, default=200)
@@ -292,6 +345,8 @@ def main() -> None:
         write("size", size_rows(given.sizes, given.jobs))
     if given.powers:
         write("power", power_rows(given.powers, given.jobs))
+    if given.counts:
+        write("counts", count_rows(given.counts, given.jobs))
     if given.counted:
         write("counted", counted_rows(given.counted, 4 * given.counted, given.jobs))
     if given.streams:

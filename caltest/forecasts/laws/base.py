@@ -113,9 +113,23 @@ class Law(ABC):
         low, high = self.pit_ends(self.redrawn(u, u)[0])
         return low + v * (high - low)
 
+    @property
+    def atoms(self) -> Floats | None:
+        """Points (n, W) with all that have a probability; None of a law that knows too many."""
+        return None
+
+    def steps(self, y: Floats) -> tuple[Floats, Floats] | None:
+        """Return where steps of the distribution function begin and end, (n, W), in their order.
+
+        Outcomes redrawn in place of y have them; None where they are not known.
+        """
+        points = self.atoms if self.has_atoms else None
+        return None if points is None else (self.cdf_left(points), self.cdf(points))
+
     def many_pits(self) -> Callable[[Floats, Floats], Floats]:
         """Return `pit_at`, ready to be asked for many numbers (n, K) of the same rows."""
-        return self.pit_at
+        found = self.steps(np.zeros(self.n))
+        return self.pit_at if found is None else Steps(*found).pit_at
 
     def held(self, y: Floats) -> Floats:
         """Return outcomes as far as the law tells them apart; to be asked before all else.
@@ -413,20 +427,49 @@ def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
     return out.reshape(y.shape)
 
 
-def pit_in_steps(ends: Floats, low: Floats, high: Floats, u: Floats, v: Floats) -> Floats:
-    """Return low + v (high - low) of the steps (n, W + 1) that u is in, between ends (n, W)."""
-    pit = np.empty(u.T.shape)
-    _in_steps(ends, (low, high), np.ascontiguousarray(u.T), np.ascontiguousarray(v.T), pit)
-    return pit.T
+class Steps:
+    """The steps of the distribution functions of n rows.
+
+    Parameters
+    ----------
+    low, high : (n, W) array
+        Where they begin and end, in their order.
+
+    Attributes
+    ----------
+    low, high : (S,) array
+        The same, without those of width 0, of one row after another; the last is none.
+    """
+
+    def __init__(self, low: Floats, high: Floats) -> None:
+        ends = np.stack([low, high], axis=2).reshape(len(low), -1)
+        self._ends = np.maximum.accumulate(ends, axis=1)  # some are there twice
+        low, high = self._ends[:, ::2], self._ends[:, 1::2]
+        is_step = high > low
+        self.low, self.high = (np.append(end[is_step], 0.5) for end in (low, high))
+        self._number = np.where(is_step, np.cumsum(is_step).reshape(low.shape) - 1, -1)
+
+    def of(self, u: Floats) -> Ints:
+        """Return which steps numbers (n, K) are in, -1 where in none, as those of 0 and 1."""
+        numbers = np.ascontiguousarray(u.T)
+        found = np.empty(numbers.shape, np.int64)
+        _in_steps(self._ends, self._number, numbers, found)
+        return found.T
+
+    def pit_at(self, u: Floats, v: Floats) -> Floats:
+        """Move numbers within their steps to uniform v."""
+        step = self.of(u)
+        low = self.low[step]
+        return np.where(step < 0, u, low + v * (self.high[step] - low))
 
 
 @njit()
-def _in_steps(ends: Floats, steps: Any, u: Floats, v: Floats, pit: Floats) -> None:
-    low, high = steps
+def _in_steps(ends: Floats, number: Ints, u: Floats, found: Ints) -> None:
     for i in range(u.shape[1]):
         for k in range(u.shape[0]):
             j = _place(ends[i], u[k, i], equal=False)
-            pit[k, i] = low[i, j] + v[k, i] * (high[i, j] - low[i, j])
+            is_in = j % 2 == 1 and 0.0 < u[k, i] < 1.0
+            found[k, i] = number[i, j // 2] if is_in else -1
 
 
 @njit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,9 +20,11 @@ from caltest.types import AnyArray, Flags, Floats, Ints
 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
-MOST_STEPS = 1 << 25  # of all rows, whose levels are kept at a time
+MOST_STEPS = 1 << 24  # of all rows, whose levels are kept at a time
+SEEN = 16.0  # standard deviations from the mean, up to which steps are kept
 UNSEEN = 1e-15  # mass that may be left out of a sum, or of a tail
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
+LEVELS = np.union1d(np.arange(1, 64) / 64.0, [2.0**-12, 2.0**-9, 1.0 - 2.0**-9, 1.0 - 2.0**-12])
 MANY = 30.0  # negative binomial numbers from which the series is slow
 EPS = float(np.finfo(np.float64).eps)
 CLOSE, NEAR = 1e-3, 1e-9  # of levels, a caller's inverse; of a law's range, a step that is found
@@ -229,18 +231,25 @@ class Frozen(Law):
             found = np.where(is_lost, self.ask(name, np.maximum(v, UNSEEN)), found)
         return found
 
-    def many_pits(self) -> Callable[[Floats, Floats], Floats]:
-        if not self.has_atoms or hasattr(self._family, "xk"):
-            return self.pit_at
-        first, last = (self.quantile(np.full(self.n, u)) for u in (UNSEEN, 1.0 - UNSEEN))
-        number = np.max(last - first) + 1.0
+    @property
+    def atoms(self) -> Floats | None:
+        known = getattr(self._family, "xk", None)
+        if known is not None:
+            return np.asarray(known, np.float64) + self._loc[:, None]
+        low, high = self.support()
+        first = np.floor(np.maximum(low, self.mean - SEEN * self.sd) - self._loc) + self._loc
+        number = np.max(np.minimum(high, self.mean + SEEN * self.sd) - first) + 1.0
         if not number * self.n <= MOST_STEPS:  # nor where an end is unknown
-            return self.pit_at
-        levels = np.zeros((self.n, int(number) + 2))
-        levels[:, -1] = 1.0
-        for k in range(int(number)):
-            levels[:, k + 1] = self.cdf(first + k)
-        return partial(base.pit_in_steps, levels[:, 1:-1], levels[:, :-1], levels[:, 1:])
+            return None
+        return np.asarray(first[:, None] + np.arange(number))
+
+    def steps(self, y: Floats) -> tuple[Floats, Floats] | None:
+        if not self.has_atoms or (points := self.atoms) is None:
+            return None
+        # SciPy sums up the distribution functions of some families, each from the beginning.
+        mass = np.hstack([self.cdf_left(points[:, :1]), np.exp(-self.log_score(points))])
+        ends = np.minimum(np.cumsum(mass, axis=1), 1.0)
+        return ends[:, :-1], ends[:, 1:]
 
     @cached_property
     def _standard(self) -> tuple[Frozen, Ints]:
@@ -420,6 +429,12 @@ class Mixture(Law):
         by_all = [(w == 0.0) | law.excludes(y) for w, law in self._parts(y)]
         return np.asarray(super().excludes(y) | np.logical_and.reduce(by_all))
 
+    @property
+    def atoms(self) -> Floats | None:
+        found = [law.atoms for law in self.components if law.has_atoms]
+        known = [points for points in found if points is not None]
+        return np.sort(np.hstack(known), axis=1) if len(known) == len(found) else None
+
     @cached_property
     def mean(self) -> Floats:
         return base.row_sums(self.weights * np.column_stack([c.mean for c in self.components]))
@@ -560,6 +575,12 @@ class Cdf(Law):
             return self._call(self._functions[1], u, np.full(self._fill.size, 0.5))
         low, high = (np.broadcast_to(by_row(end, u), u.shape) for end in self._ends)
         return inverted(self.cdf, u, *bracketed(self.cdf, u, low, high))
+
+    def steps(self, y: Floats) -> tuple[Floats, Floats] | None:
+        if not self.has_atoms:
+            return None
+        points = self.quantile(np.broadcast_to(LEVELS, (self.n, LEVELS.size)))
+        return self.cdf(points - NEAR * np.ptp(points, axis=1, keepdims=True)), self.cdf(points)
 
     def distance(self, y: Floats) -> Floats:
         return self._steps.distance(y) if self.has_atoms else super().distance(y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -19,7 +19,6 @@ from caltest.forecasts.laws.base import (
     Law,
     by_row,
     picked,
-    pit_in_steps,
     read,
     row_counts,
     row_sums,
@@ -177,11 +176,14 @@ class Quantiles(Knots):
         below, up_to = (row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
-    def many_pits(self) -> Callable[[Floats, Floats], Floats]:
-        n, middles = len(self.values), (self.ends[1:] + self.ends[:-1]) / 2
-        inside = np.broadcast_to(middles, (n, middles.size))
-        low, high = self.pit_ends(self.redrawn(inside, inside)[0])
-        return partial(pit_in_steps, np.broadcast_to(self.given, (n, self.given.size)), low, high)
+    @property
+    def atoms(self) -> Floats:
+        return self.values
+
+    def steps(self, y: Floats) -> tuple[Floats, Floats]:
+        middles = (self.ends[1:] + self.ends[:-1]) / 2
+        inside = np.broadcast_to(middles, (self.n, middles.size))
+        return self.pit_ends(self.redrawn(inside, inside)[0])
 
     def suspect(self, y: Floats) -> None:
         equal = int((self.values == y[:, None]).any(axis=1).sum())
@@ -294,6 +296,18 @@ class Members(Knots):
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         M = self.size
         return self.cdf_left(y) * M / (M + 1), (self.cdf(y) * M + 1) / (M + 1)
+
+    @property
+    def atoms(self) -> Floats:
+        return self.values
+
+    def steps(self, y: Floats) -> tuple[Floats, Floats]:
+        pool = np.sort(np.column_stack([self.values, y]), axis=1)
+        low, high = (row_counts(pool, pool, equal=equal) for equal in (False, True))
+        return low / (self.size + 1), high / (self.size + 1)
+
+    def many_pits(self) -> Callable[[Floats, Floats], Floats]:
+        return self.pit_at
 
     def pit_at(self, u: Floats, v: Floats) -> Floats:
         """Take the members as a sample of a law with the probabilities u: Bin(M, u) are below."""
@@ -532,6 +546,10 @@ class RecalibratedLaw(Law):
 
     def excludes(self, y: Floats) -> Flags:
         return self.base.excludes(y)
+
+    @property
+    def atoms(self) -> Floats | None:
+        return self.base.atoms
 
     def support(self) -> tuple[Floats, Floats]:
         return self.base.support()

@@ -461,7 +461,8 @@ def combined(
     those of the confidence; of level, slope and curve of the order the weights are 2. Forecasts of
     numbers have components of bias (weight 3), of outcomes that scatter too widely (2) or not
     widely enough (4), of skewness and tails, of these along mean and scale of the forecasts, and of
-    the distribution of F(y).
+    the distribution of F(y); where F has steps, functions of F(y) are replaced by their means over
+    the step of y.
 
     Parameters
     ----------
@@ -500,7 +501,8 @@ def combined(
     Biggs, Schrab, Gretton (2023), MMD-FUSE: Learning and combining kernels for two-sample testing
     without data splitting, NeurIPS 36 (log-mean-exp of standardised statistics); Wilson (2019),
     The harmonic mean p-value for combining dependent tests, PNAS 116; Pesarin, Salmaso (2010),
-    Permutation tests for complex data, chapter 4 (combination of dependent tests).
+    Permutation tests for complex data, chapter 4 (combination of dependent tests); Czado, Gneiting,
+    Held (2009), Predictive model assessment for count data, Biometrics 65 (means over steps).
 
     Examples
     --------

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import Any, cast
+from functools import cache, cached_property, partial
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.special import eval_hermitenorm, ndtri
+from numpy.polynomial.hermite_e import poly2herme
+from numpy.polynomial.polynomial import polyfromroots
+from scipy.special import eval_hermitenorm, factorial, ndtri
 
 from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts.container import LEAST
+from caltest.forecasts.laws.base import Steps
 from caltest.measures.combined import component
 from caltest.measures.combined.component import Component, Finding, Kind, Summing
 from caltest.measures.combined.tails import REFERENCES
@@ -19,7 +23,7 @@ from caltest.measures.residual_sums import ResidualStatistic, of_terms, residual
 from caltest.numerics import harmonics
 from caltest.numerics.pit_cells import DISTANCES, PitCells
 from caltest.predictions.redrawing import Uniforms
-from caltest.types import Flags, Floats, Hashes, Order
+from caltest.types import Flags, Floats, Hashes, Ints, Order
 
 STEPS = 64  # of the distribution of the uniform numbers
 LEVELS = np.arange(1, STEPS) / STEPS
@@ -31,8 +35,14 @@ NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 
 Names = tuple[str, str]  # of two sets of rows
 ENDS = "lowest forecasts", "highest"
-Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
 Say = Callable[["ForecastContext"], Finding]
+
+
+class Basis(NamedTuple):
+    """Functions (B, n) of uniform numbers, and their integrals from 0, or from any other number."""
+
+    of: Callable[[Uniformed], Sequence[Floats]]
+    integrals: Callable[[Uniformed], Sequence[Floats]]
 
 
 class Uniformed:
@@ -40,6 +50,11 @@ class Uniformed:
 
     def __init__(self, uniform: Floats) -> None:
         self.v = np.clip(uniform, LEAST, 1.0 - LEAST)
+
+    @property
+    def middle(self) -> Floats:
+        """Where the numbers of a row are on average, (B, n)."""
+        return self.v
 
     @cached_property
     def z(self) -> Floats:
@@ -51,14 +66,132 @@ class Uniformed:
         """The orthonormal polynomials of the uniform numbers, of degrees from 1."""
         return harmonics.polynomials(self.v, DEGREES)
 
+    @cached_property
+    def integrals(self) -> Sequence[Floats]:
+        """Their integrals from 0."""
+        sizes = np.sqrt(2.0 * np.arange(DEGREES + 2) + 1.0)
+        found = [self.v**0, *harmonics.polynomials(self.v, DEGREES + 1)]
+        return [
+            (found[k + 1] / sizes[k + 1] - found[k - 1] / sizes[k - 1]) / (2.0 * sizes[k])
+            for k in range(1, DEGREES + 1)
+        ]
+
+    def terms(self, basis: Basis) -> Sequence[Floats]:
+        """Return functions (B, n) of the numbers."""
+        return basis.of(self)
+
+    def power(self, degree: int, about: float = 0.0) -> Floats:
+        """Return powers of the differences of the first normal numbers from another, (n,)."""
+        return np.asarray((self.z[0] - about) ** degree)
+
+    def up_to(self, ends: Floats) -> Floats:
+        """Return which of the first numbers are below ends (n,)."""
+        return np.asarray(self.v[0] < ends, np.float64)
+
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         """Return the sums of functions of the numbers times columns (n, Q), (B, D Q)."""
-        return np.concatenate([part @ columns for part in basis(self)], axis=1)
+        return np.concatenate([part @ columns for part in self.terms(basis)], axis=1)
 
     def shares(self, weight: Floats) -> Floats:
         """Return the sums of weights (n,) of the rows in each of the steps of equal width."""
-        steps = np.minimum((self.v * STEPS).astype(np.int64), STEPS - 1)
-        return np.stack([np.bincount(row, weight, STEPS) for row in steps])
+        return self.binned(np.broadcast_to(weight, self.v.shape))
+
+    @cached_property
+    def place(self) -> Ints:
+        """The steps of equal width that the numbers are in, (B, n)."""
+        return np.minimum((self.v * STEPS).astype(np.int64), STEPS - 1)
+
+    def binned(self, values: Floats) -> Floats:
+        """Return the sums of values (B, n) in each of these."""
+        pairs = zip(self.place, values, strict=True)
+        return np.stack([np.bincount(place, value, STEPS) for place, value in pairs])
+
+
+class StepMeans:
+    """Means of functions over the steps of distribution functions.
+
+    Parameters
+    ----------
+    steps : Steps
+        Of all rows.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps, middle = steps, (steps.low + steps.high) / 2.0
+        # A difference of integrals over less would be lost to rounding.
+        least = np.maximum(NARROW * np.minimum(middle, 1.0 - middle), NARROW**2)
+        half = np.maximum(steps.high - steps.low, least) / 2.0
+        self.low, self.high = Uniformed(middle - half), Uniformed(middle + half)
+        self._found: dict[Basis, list[Floats]] = {}
+
+    def of(self, basis: Basis) -> list[Floats]:
+        """Return those of functions, (S,) each."""
+        if basis not in self._found:
+            ends = zip(basis.integrals(self.low), basis.integrals(self.high), strict=True)
+            width = self.high.v - self.low.v
+            self._found[basis] = [(high - low) / width for low, high in ends]
+        return self._found[basis]
+
+
+class Averaged(Uniformed):
+    """Uniform numbers (B, n) of which any other in the same step of its law would do as well.
+
+    Means over the step take the place of functions of the number: they depend on the outcome alone,
+    and vary less.
+
+    Parameters
+    ----------
+    uniform : (B, n) array
+        The numbers.
+    means : StepMeans
+        Those of the steps.
+    """
+
+    def __init__(self, uniform: Floats, means: StepMeans) -> None:
+        super().__init__(uniform)
+        self.means, self.step = means, means.steps.of(uniform.T).T
+        self.is_in = self.step >= 0
+
+    def _taken(self, values: Floats, others: Floats) -> Floats:
+        """Return what the numbers have by their steps, and of those in none what is given."""
+        taken = values.take(self.step)
+        return np.asarray(taken if self.is_in.all() else np.where(self.is_in, taken, others))
+
+    @cached_property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The ends of the steps, (B, n) each."""
+        steps = self.means.steps
+        return self._taken(steps.low, self.v), self._taken(steps.high, self.v)
+
+    @property
+    def middle(self) -> Floats:
+        return np.asarray((self.ends[0] + self.ends[1]) / 2.0)
+
+    def terms(self, basis: Basis) -> Sequence[Floats]:
+        means = self.means.of(basis)
+        others = means if self.is_in.all() else basis.of(self)
+        return [self._taken(*pair) for pair in zip(means, others, strict=True)]
+
+    def power(self, degree: int, about: float = 0.0) -> Floats:
+        first, *series = poly2herme(polyfromroots(np.full(degree, about)))
+        sizes = np.sqrt(factorial(np.arange(1, degree + 1)))
+        scores = [self.terms(hermite(k))[0][0] for k in range(1, degree + 1)]
+        return np.asarray(first + (series * sizes) @ np.stack(scores))
+
+    def up_to(self, ends: Floats) -> Floats:
+        low, high = (end[0] for end in self.ends)
+        share = (ends - low) / np.where(high > low, high - low, 1.0)
+        return np.asarray(np.where(high > low, np.clip(share, 0.0, 1.0), low < ends))
+
+    def shares(self, weight: Floats) -> Floats:
+        low, high = (Uniformed(end) for end in self.ends)
+        crosses = low.place < high.place
+        rises = np.where(crosses, weight, 0.0) / np.where(crosses, high.v - low.v, 1.0)
+        slope = low.binned(rises) - high.binned(rises)
+        level = low.binned(rises * low.v) - high.binned(rises * high.v)
+        below = np.cumsum(slope, axis=1) * np.append(LEVELS, 1.0) - np.cumsum(level, axis=1)
+        inside = low.binned(np.where(crosses, 0.0, weight))
+        return np.asarray(inside + np.diff(below, axis=1, prepend=0.0))
 
 
 class Stepped(Uniformed):
@@ -86,7 +219,7 @@ class Stepped(Uniformed):
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         seen = Uniformed(self.cells.middles[None])
-        table = np.concatenate([np.atleast_2d(part) for part in basis(seen)])
+        table = np.concatenate([np.atleast_2d(part) for part in seen.terms(basis)])
         table -= (table @ self.cells.widths)[:, None]  # middles miss the mean, which is 0
         found = table @ (self.totals @ (self.span.T @ columns))
         return np.asarray(found.reshape(len(found), -1))
@@ -99,24 +232,51 @@ class Stepped(Uniformed):
 
 STEPPED_FROM = 20_000  # rows
 MOST_REFERENCES, REFERENCE_NUMBERS = 2999, 1 << 16  # uniform numbers of references of few rows
+NARROW = 1e-6  # step, relative to the nearer tail
+MOST_STEPS = 1 << 21  # of all rows, over which functions are averaged
 ROUNDING = 1e-9  # of means and scales, relative to the scale
 STEPPED = PitCells(10, 32)
 
 
+@cache
 def hermite(degree: int) -> Basis:
     """Return the orthonormal polynomial of a degree of the normal numbers."""
     size = math.sqrt(math.factorial(degree))
-    return lambda seen: [np.asarray(eval_hermitenorm(degree, seen.z)) / size]
+
+    def integrals(seen: Uniformed) -> Sequence[Floats]:
+        density = np.exp(-0.5 * np.square(seen.z)) / math.sqrt(2.0 * math.pi)
+        return [-np.asarray(eval_hermitenorm(degree - 1, seen.z)) * density / size]
+
+    return Basis(lambda seen: [np.asarray(eval_hermitenorm(degree, seen.z)) / size], integrals)
 
 
-def polynomials(seen: Uniformed) -> Sequence[Floats]:
-    """Return the orthonormal polynomials of the uniform numbers, of degrees from 1."""
-    return seen.polynomials
+# The orthonormal polynomials of the uniform numbers, of degrees from 1.
+polynomials = Basis(attrgetter("polynomials"), attrgetter("integrals"))
 
 
-def waves(seen: Uniformed) -> Sequence[Floats]:
-    """Return cosines of the uniform numbers."""
+def _waves(seen: Uniformed) -> Sequence[Floats]:
     return list(math.sqrt(2.0) * harmonics.harmonics(math.pi * seen.v, WAVES, sines=False))
+
+
+def _wave_integrals(seen: Uniformed) -> Sequence[Floats]:
+    sines = harmonics.harmonics(math.pi * seen.v, WAVES)[WAVES:]
+    return [math.sqrt(2.0) / (math.pi * k) * sine for k, sine in enumerate(sines, 1)]
+
+
+waves = Basis(_waves, _wave_integrals)  # cosines of the uniform numbers
+
+
+def _roots(seen: Uniformed) -> Sequence[Floats]:
+    # 1 / sqrt(2 min(v, 1 - v)) has the mean 2.
+    return [1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0]
+
+
+def _root_integrals(seen: Uniformed) -> Sequence[Floats]:
+    near = 2.0 * np.minimum(seen.v, 1.0 - seen.v)
+    return [np.sign(0.5 - seen.v) * (np.sqrt(near) - near)]
+
+
+roots = Basis(_roots, _root_integrals)
 
 
 class ForecastContext:
@@ -154,10 +314,28 @@ class ForecastContext:
     @property
     def observed_rows(self) -> Uniformed | None:
         """The observed numbers, each as it is, where sums are over cells."""
-        return None if self.n < STEPPED_FROM else Uniformed(self.predictions.pit[None])
+        return self.each if isinstance(self.observed, Stepped) else None
+
+    @cached_property
+    def step_means(self) -> StepMeans | None:
+        """The means over the steps of the laws; None where they have none, or too many."""
+        law = self.predictions.law
+        if not law.has_atoms or np.size(law.atoms) > MOST_STEPS:
+            return None
+        found = law.steps(self.predictions.outcomes)
+        return None if found is None else StepMeans(Steps(*found))
 
     def read(self, uniform: Floats) -> Uniformed:
-        return Uniformed(uniform) if self.n < STEPPED_FROM else Stepped(uniform, self.span, STEPPED)
+        if self.n >= STEPPED_FROM:
+            return Stepped(uniform, self.span, STEPPED)
+        means = self.step_means
+        return Uniformed(uniform) if means is None else Averaged(uniform, means)
+
+    @cached_property
+    def each(self) -> Uniformed:
+        """The observed numbers, of each row by itself."""
+        is_cells = isinstance(self.observed, Stepped)
+        return Uniformed(self.predictions.pit[None]) if is_cells else self.observed
 
     def reference(self) -> Callable[[Hashes], Floats]:
         """Return a function that draws the numbers (B, n) that scales are estimated from.
@@ -235,7 +413,8 @@ class ForecastContext:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
 
         def signed(function: component.Function) -> ResidualStatistic:
-            found = basis(Uniformed(self.predictions.pit[None]))
+            # Means over wide steps are skewed, which flipped signs are not.
+            found = basis.of(Uniformed(self.predictions.pit[None]))
             return of_terms(np.hstack([part.T * columns for part in found]), function)
 
         return Summing(lambda seen: seen.sums(basis, columns), signed)
@@ -253,26 +432,28 @@ class ForecastContext:
         )
 
     @property
-    def spread_out(self) -> tuple[Floats, Floats]:
-        """The observed numbers and their weights, (n,) each."""
-        return self.observed.v[0], self.weight
+    def spread_out(self) -> tuple[Uniformed, Floats]:
+        """The observed numbers and their weights, (1, n) and (n,)."""
+        return self.each, self.weight
 
-    def attained(self, level: float) -> Floats:
-        """Return the probabilities that the distribution functions have at their quantiles."""
-        return np.asarray(self.predictions.law.attained(level))
+    def attained(self, level: float) -> Sequence[Floats]:
+        """Return the probabilities up to the quantiles of the laws, and those below these."""
+        law = self.predictions.law
+        return law.attained(level), law.attained(level, is_lower=True)
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
-        """Say which share of the outcomes is below a quantile that was forecast."""
-        level = LEVELS[k]
-        attained, (v, weight) = self.attained(level), self.spread_out
-        share, predicted = (
-            100.0 * float(np.average(each, weights=weight)) for each in (v < attained, attained)
-        )
-        text = f"{share:.3g} % are below the {predicted:.3g} % quantile"
-        if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
-            quantile = f"{100 * level:.3g} % quantile"
-            text = f"{share:.3g} % are up to the {quantile}, {predicted:.3g} % predicted"
-        return Finding(text, float(value[0]), name)
+        """Say which share of the outcomes is up to a quantile that was forecast, or below it."""
+        level, (seen, weight) = LEVELS[k], self.spread_out
+        sides = []
+        for side, attained in zip(("at or below", "below"), self.attained(level), strict=True):
+            each = seen.up_to(attained), attained
+            share, predicted = (100.0 * float(np.average(one, weights=weight)) for one in each)
+            text = f"{share:.3g} % are at or below the {predicted:.3g} % quantile"
+            if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
+                quantile = f"{100 * level:.3g} % quantile"
+                text = f"{share:.3g} % are {side} the {quantile}, {predicted:.3g} % predicted"
+            sides.append((abs(share - predicted), text))
+        return Finding(max(sides, key=itemgetter(0))[1], float(value[0]), name)
 
     def numbers(self, observed: Uniformed) -> Floats:
         """Return the uniform numbers (B, n) of what was read."""
@@ -281,7 +462,7 @@ class ForecastContext:
     @property
     def squares(self) -> Floats:
         """The squares of the observed normal numbers, (n,)."""
-        return np.asarray(np.square(self.observed.z[0]))
+        return self.each.power(2)
 
     def levels(self, *parts: Flags | slice, more: str = "") -> tuple[list[str], float, str]:
         """Say how far forecasts are from their outcomes, in all rows or in two parts of them.
@@ -308,9 +489,9 @@ class ForecastContext:
 
     def moment(self, degree: int) -> float:
         """Return the standardised moment of the normal scores."""
-        v, weight = self.spread_out
-        z = ndtri(v) - np.average(ndtri(v), weights=weight)
-        size, power = (float(np.average(z**k, weights=weight)) for k in (2, degree))
+        seen, weight = self.spread_out
+        mean = float(np.average(seen.power(1), weights=weight))
+        size, power = (np.average(seen.power(k, mean), weights=weight) for k in (2, degree))
         return float(power / max(size, LEAST) ** (degree / 2))
 
     def thirds(self, values: Floats) -> tuple[Flags, Flags, Flags]:
@@ -334,11 +515,12 @@ class CountedContext(ForecastContext):
         return cast("Callable[[Hashes], Any]", self.predictions.labels)
 
     @property
-    def spread_out(self) -> tuple[Floats, Floats]:
-        return self.predictions.cells.middles, self.predictions.observed.sum(axis=0)
+    def spread_out(self) -> tuple[Uniformed, Floats]:
+        middles = Uniformed(self.predictions.cells.middles[None])
+        return middles, self.predictions.observed.sum(axis=0)
 
-    def attained(self, level: float) -> Floats:
-        return np.full(self.predictions.cells.middles.size, level)
+    def attained(self, level: float) -> Sequence[Floats]:
+        return (np.full(self.predictions.cells.middles.size, level),) * 2
 
     @property
     def squares(self) -> Floats:
@@ -482,11 +664,6 @@ def _of_steps(
 
 def extremes(rows: ForecastContext) -> Component:
     """Log of the mean of the inverse root of the nearer tail: outcomes far outside."""
-
-    def roots(seen: Uniformed) -> Sequence[Floats]:
-        # 1 / sqrt(2 min(v, 1 - v)) has the mean 2.
-        return [1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0]
-
     sums = rows.sums(roots, rows.along["constant"])
     mean = 2.0 * float(rows.root @ rows.along["constant"][:, 0])
 
@@ -494,8 +671,8 @@ def extremes(rows: ForecastContext) -> Component:
         return np.log1p(np.maximum(component.ratio(sums[:, 0], mean), -1.0 + 1e-12))
 
     def finding() -> Finding:
-        v, weight = rows.spread_out
-        farthest = float(np.abs(ndtri(v[weight > 0])).max())
+        seen, weight = rows.spread_out
+        farthest = float(np.abs(ndtri(seen.middle[0, weight > 0])).max())
         text = f"the farthest outcome is {farthest:.3g} normal standard deviations out"
         return Finding(text, farthest, "largest |z|", in_words=False)
 

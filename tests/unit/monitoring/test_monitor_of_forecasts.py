@@ -90,6 +90,22 @@ def test_rows_one_by_one_have_uniform_numbers_where_the_law_has_steps():
     assert stats.kstest(u, "uniform").pvalue > 0.01
 
 
+def test_coverage_of_tied_ensembles_is_that_of_a_verdict():
+    """Of an outcome that equals members it is how much of its ranks is inside."""
+    values = np.maximum(0, np.random.default_rng(3).normal(size=(200, 21))).round(1)
+    rows = ct.Forecasts(values[:, 0], members=values[:, 1:])
+    low, high = (
+        (values[:, 1:] < values[:, :1]).sum(1),
+        (values[:, 1:] <= values[:, :1]).sum(1) + 1,
+    )
+    inside = np.maximum(np.minimum(high, 20) - np.maximum(low, 1), 0) / (high - low)
+    monitor = ct.monitor()
+    monitor.update(rows)
+    tested = ct.test_calibration(rows, test="ks", lens="interval[0.9]", n_resamples=19, rng=1)
+    for size in (monitor.size(), tested.size):
+        assert size.observed == pytest.approx(inside.mean())
+
+
 @pytest.mark.parametrize(
     ("changed", "part", "words"),
     [

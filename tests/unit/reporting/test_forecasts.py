@@ -57,7 +57,7 @@ def test_coverage_and_scores_are_those_of_the_rows(page, forecasts):
     cover = rows["central interval of 90 %"]
     assert cover.value == pytest.approx(np.mean(np.abs(z) < 1.6448536269514722))
     assert (cover.ideal, cover.low < cover.value < cover.high) == (pytest.approx(0.9), True)
-    below = rows["outcomes below the quantile of 75 %"]
+    below = rows["outcomes at or below the quantile of 75 %"]
     assert below.value == pytest.approx(np.mean(z < 0.6744897501960817))
     crps = page.content.scores.scores[0]
     assert crps.value == pytest.approx(ct.measures.crps(forecasts))
@@ -88,7 +88,7 @@ def test_single_members_have_no_intervals(make):
     page = make(ct.Forecasts(x[:, 0], members=x[:, 1:]))
     assert [row.ideal for row in page.content.estimates] == [0.5]
     share = 100 * np.mean(x[:, 0] < x[:, 1])
-    words = f"P(below quantile 0.5) is 50.0 % on average, {share:.1f} % observed"
+    words = f"P(at or below quantile 0.5) is 50.0 % on average, {share:.1f} % observed"
     assert words in " ".join(page.to_markdown().split())
 
 
