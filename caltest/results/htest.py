@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from caltest import checks, drawing, render
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, invalid
 from caltest.numerics.loops import threads
 from caltest.results import sheets
-from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Decided, Result, Summary, plain
+from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Decided, Result, Summary, plain, settle
 from caltest.types import Axes, Floats
 
 if TYPE_CHECKING:
@@ -161,6 +161,13 @@ class HTest(Decided, Result):
     finding: str = ""
     places: tuple[Gap, ...] = ()
     components: HTestTable | None = field(default=None, compare=False, metadata=IF_GIVEN)
+
+    def __post_init__(self) -> None:
+        settle(self)
+        usual = self.if_calibrated
+        if usual and not (len(usual) == 3 and np.isfinite(usual[0]) and not np.isnan(usual).any()):
+            rule = "if_calibrated must be empty, or have a finite mean and two limits"
+            raise invalid(rule, str(usual), "pass (mean, low, high)")
 
     @classmethod
     def from_outcome(

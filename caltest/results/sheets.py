@@ -80,7 +80,7 @@ def usual_of(test: HTest) -> list[str]:
     A mean within the noise of 100 resamples about 0 is 0.
     """
     mean, *ends = test.if_calibrated
-    spread = max(abs(end - mean) for end in ends if isfinite(end))
+    spread = max(filter(isfinite, (abs(end - mean) for end in ends)), default=0.0)
     digits = 1 - floor(log10(spread)) if spread else 12
     mean = mean if abs(mean) > spread / 10 else 0.0
     return [sheet.number(round(mean, digits)), *(sheet.number(round(x, digits + 1)) for x in ends)]

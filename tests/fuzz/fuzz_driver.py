@@ -35,6 +35,7 @@ OF_OTHERS = (
     "does not have valid feature names",
     "missing from font",
     "missing from current font",
+    "no font that is installed has",
     "A column-vector y was passed",
 )
 
