@@ -97,9 +97,12 @@ class Belt(LogOdds):
         excess = float(units.scale @ (units.observed - units.shift))
         if selection.first == 1 and abs(excess) < FITTED_HERE:
             self.notes = (MAYBE_FITTED,)
+        # Of cells at their means, as in the likelihood: a sum rounded by itself would leave a
+        # slope without end where the classes are separated.
+        expected = units.mass / units.scale * units.probs[:, 1]
         probs, self._expected, self._event_weight, self._weight = (
             np.ascontiguousarray(self.inside(values))
-            for values in (units.probs, units.shift, units.scale, units.mass)
+            for values in (units.probs, expected, units.scale, units.mass)
         )
         self.z: Floats = np.log(probs[:, 1]) - np.log(probs[:, 0])
         if not self.z.size:

@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
+import caltest as ct
 from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import calibration_belt, calibration_belt_curve
@@ -42,6 +44,21 @@ def test_one_class_and_separated_classes_have_a_supremum():
         assert value == pytest.approx(-2 * log_likelihood, rel=1e-8)
         with pytest.raises(NotApplicable, match=r"separates the classes.*; use null='exact'"):
             MEASURE.limit(Predictions(p, labels))
+
+
+@pytest.mark.parametrize("separated", ["all", "some"])
+def test_cells_have_the_supremum_of_their_rows(separated):
+    """Also where a polynomial separates the classes, or a part of the rows."""
+    p = np.array([0.3, 1 / 21, 0.9, 0.8, 0.1, 0.1, 20 / 21, 0.6, 0.9, 0.5, 0.1, 0.3])
+    labels = (p > 0.6).astype(int)
+    if separated == "some":
+        p = np.repeat([0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [7, 5, 3, 2, 2, 3, 2, 2])
+        labels = np.isin(np.arange(p.size), [17, 19, 20, 21, 23]).astype(int)
+    frame = pl.DataFrame({"y": labels, "p": p})
+    options = {"test": "calibration-belt", "label": "y", "probs": "p", "n_resamples": 99, "rng": 1}
+    rows, cells = (ct.test_calibration(None, frame, engine=e, **options) for e in ("rows", "cells"))
+    assert cells.statistic == pytest.approx(rows.statistic, abs=1e-7)
+    assert cells.null_distribution.max() < 100
 
 
 def test_constant_predictions_are_fitted_by_their_rate():
