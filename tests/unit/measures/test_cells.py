@@ -17,7 +17,7 @@ ROUNDED = 1e-6  # in standard deviations: predictions are rounded to 2^-36
 OTHERS = 0.05
 MOVED = {"corp": 0.7, "corp-log": 0.7}
 # Where events are rare most predictions lie in a few hundred cells, and many in the first.
-RARE = {"hosmer-lemeshow": 1.0, "pigeon-heyse": 1.0, "calibration-belt": 0.5, "corp-log": 2.5}
+RARE = {"hosmer-lemeshow": 1.0, "pigeon-heyse": 1.0, "calibration-belt": 0.6, "corp-log": 2.5}
 RARE |= {"e50": 0.3, **dict.fromkeys(("ici", "e90", "calibration-slope"), 0.2)}
 SHAPES = {
     "uniform": lambda rng, n: rng.random(n),
