@@ -31,8 +31,8 @@ def _event(
 ) -> Predictions:
     """Predict the event that the uniform number of the outcome is from low on, below high.
 
-    Whether it happened may not depend on the place of the number within a step, which is random. A
-    share of events is elsewhere that of all such places.
+    Where the number is within a step its place there is random. Shares that are stated, unlike the
+    test, count the event by the part of the step that it holds.
     """
     n, names = forecasts.n, [f"not {name}", name]
     low, high = np.broadcast_to(low, n), np.broadcast_to(high, n)
