@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy
@@ -139,15 +139,20 @@ class Outcome:
     def usual(self) -> tuple[float, ...]:
         """Mean and limits of 95 % of the resampled values of an error or score; else empty.
 
-        One limit is infinite where values on one side only speak against the null hypothesis.
+        One limit is infinite where values on one side only speak against the null hypothesis. Where
+        all values that are possible are known, mean and limits are those of their distribution.
         """
-        values = self.distribution
+        law = None if self.replicates is None else self.replicates.law
+        values, weights = self.distribution, None
+        method: Literal["linear", "inverted_cdf"] = "linear"
+        if law is not None and law.statistics is not None and law.weights is not None:
+            values, weights, method = law.statistics[1:], law.weights[1:], "inverted_cdf"
         if values is None or self.statistic != self.estimate or not np.isfinite(values).all():
             return ()
         ends = {"greater": (0.0, 0.95), "less": (0.05, 1.0)}.get(self.alternative, (0.025, 0.975))
-        low, high = np.quantile(values, ends).tolist()
+        low, high = np.quantile(values, ends, weights=weights, method=method).tolist()
         return (
-            float(values.mean()),
+            float(np.average(values, weights=weights)),
             -np.inf if self.alternative == "greater" else low,
             np.inf if self.alternative == "less" else high,
         )

@@ -209,6 +209,8 @@ class Replicates:
         which is among the others; by default all count alike.
     law : Replicates, optional
         All values that are possible with their probabilities, where they are known.
+    statistics : (B + 1,) array, optional
+        The values of a law as they are, before they were made comparable.
     """
 
     values: Floats
@@ -216,6 +218,7 @@ class Replicates:
     alternative: str
     weights: Floats | None = None
     law: Replicates | None = None
+    statistics: Floats | None = None
 
     @property
     def pvalue(self) -> float:

@@ -168,7 +168,7 @@ def enumerated(
     observed = float(bound.values(bound.observed[np.newaxis])[0])
     return Outcome(
         pvalue=listed.pvalue,
-        replicates=replace(listed, values=values, weights=None, law=listed),
+        replicates=replace(listed, values=values, weights=None, statistics=None, law=listed),
         **base.described(measure, bound, observed) | more,
     )
 
@@ -204,7 +204,8 @@ def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> bas
     every = itertools.chain([(bound.observed[np.newaxis], np.zeros(1))], _vectors(probs, counts))
     parts = [(bound.values(rows), weights) for rows, weights in every]
     values, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return base.Replicates(bound.comparable(values), bound.scale, alternative, weights)
+    comparable = bound.comparable(values)
+    return base.Replicates(comparable, bound.scale, alternative, weights, statistics=values)
 
 
 def _vectors(probs: Floats, counts: Order) -> Iterator[tuple[Labels, Floats]]:
