@@ -268,7 +268,7 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
             present = np.array([str(item) for item in present.tolist()], dtype=str)
         distinct, codes[~lacks] = np.unique(present, return_inverse=True)
         if distinct.dtype.kind == "m":
-            distinct = _durations(distinct)
+            distinct = np.array(_durations(distinct))
         texts = _short(distinct.tolist()) if distinct.dtype.kind == "f" else map(named, distinct)
         conditions = [f"{name} = {text}" for text in texts]
     if lacks.any():
