@@ -193,7 +193,7 @@ def looked_at(groups: AnyArray) -> AnyArray:
     return groups
 
 
-def suspect_outcome(values: AnyArray, probs: Floats, labels: Codes, what: str) -> None:
+def suspect_outcome(values: AnyArray, probs: Floats, labels: AnyArray, what: str) -> None:
     r"""Warn where the value of a column decides the label, as that of the label itself does.
 
     Of a column of what is known beforehand, calibrated predictions give that the probability
