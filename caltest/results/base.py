@@ -167,8 +167,7 @@ class Printable(ABC):
     def __str__(self) -> str:
         return render.text(self._sheet())
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def to_html(self) -> str:
         """Return the result as an HTML fragment in which every value is escaped."""
