@@ -380,11 +380,6 @@ class GroupsTest(HTestTable):
         return ()
 
     @property
-    def least_pvalue(self) -> float:
-        """The smallest p-value that there can be."""
-        return 0.0
-
-    @property
     def n(self) -> int:
         """The number of rows of all groups; where these overlap, that of the largest."""
         return int(self.sizes.max() if self.overlap else self.sizes.sum())
