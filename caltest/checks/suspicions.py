@@ -216,9 +216,11 @@ def suspect_outcome(values: AnyArray, probs: Floats, labels: AnyArray, what: str
         of_value[codes] = labels[part]
         if len(codes) < LEAST or (of_value[codes] != labels[part]).any():
             return
-    by_class = (1 - probs, probs) if probs.ndim == 1 else probs.T
+    by_class = np.array([1 - probs, probs]) if probs.ndim == 1 else probs.T
+    if (by_class.argmax(axis=0) == labels).all():
+        return  # and so does a column that is made of the predictions
     with np.errstate(divide="ignore"):
-        alike = np.array([np.bincount(codes, np.log(p)) for p in by_class])
+        alike = np.array([np.bincount(codes, p) for p in np.log(by_class)])
     if np.logaddexp.reduce(alike).sum() < math.log(CHANCE) and labels.min() < labels.max():
         suspect(
             f"all rows of one {what} have the same outcome, as where that column is the "

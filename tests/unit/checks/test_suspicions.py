@@ -162,3 +162,5 @@ def test_column_that_decides_the_outcome_is_no_group_and_no_segment():
     single = np.arange(200) // 2 * 2 + y * (np.arange(200) % 2)
     assert not any("outcome" in one for one in told(lambda: ct.Predictions(p, y, groups=single)))
     assert not told(lambda: ct.Predictions(p, y, groups=np.arange(200) % 3))
+    (message,) = told(lambda: ct.Predictions(p, p > 0.5, groups=p > 0.5))
+    assert "the predicted class is right in all 200 rows" in message
