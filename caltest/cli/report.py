@@ -290,7 +290,7 @@ def _keys(values: list[str] | None) -> list[str] | None:
     score=f"KEY: Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
     "are reported, and never selected by.",
     cv="K: Folds of the comparison of calibrators: 5 by default.",
-    inner_cv="K: Folds of the selection in training rows: by default --cv.",
+    inner_cv="K: Folds of the selection in training rows: by default --cv, at most 10.",
     reference="PREFIX: Model that the others are compared with; by default the best.",
 )
 def compare(

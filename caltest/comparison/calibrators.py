@@ -19,6 +19,7 @@ from caltest.results import CalibratorComparison, comparison
 
 FEWEST_ROWS = 10  # rows of which parts are held out
 FOLDS = 5  # by default, and inside where those outside are a splitter's
+MOST_INSIDE = 10  # by default: each training set of the outer ones is split as often
 
 
 def compare_calibrators(
@@ -103,8 +104,8 @@ def compare_calibrators(
         make the tests of fitted maps far too conservative.
     inner_cv : int or splitter, optional
         Folds of the selection inside of training rows, those of a number with each class in its
-        share; by default as many as outside, 5 where that is a splitter. Of groups, which then
-        only the folds outside keep together, pass `GroupKFold(5)` here too.
+        share; by default as many as outside, at most 10, and 5 where that is a splitter. Of groups,
+        which then only the folds outside keep together, pass `GroupKFold(5)` here too.
     test, lens : str, object or list
         The tests of the held-out rows, as in `test_calibration`; no family of lenses.
     null : str, optional
@@ -242,7 +243,7 @@ def make_setup(
         if (both := np.intersect1d(train, test)).size:
             rule = "cv must hold out rows that are not among the training rows of their fold"
             raise invalid(rule, f"row {both[0]} in both", "pass a splitter such as KFold")
-    outside = cv if isinstance(cv, int | np.integer) else FOLDS
+    outside = min(cv, MOST_INSIDE) if isinstance(cv, int | np.integer) else FOLDS
     inside = outside if inner_cv is None else inner_cv
     inner = (
         maps.split(predictions.subset(train), inside, split_seed, by_label=True)
