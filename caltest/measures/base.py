@@ -18,8 +18,15 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import resolve_lens
 from caltest.lenses.base import Evaluated, shown_by
-from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
-from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
+from caltest.measures.bound import (
+    BoundCells,
+    BoundChunks,
+    BoundGroups,
+    BoundMeasure,
+    CellStatistic,
+    RowStatistic,
+    flipped_statistic,
+)
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn
@@ -254,15 +261,14 @@ class Measure(ABC):
         """Return the rows of predictions as the units that the statistic takes."""
         return RowUnits(predictions)
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        """Do all that depends on the predictions alone, for cells of very many rows."""
+    def bind_cells(self, cells: Cells, *, alone: bool = False) -> BoundCells:
+        """Do all that depends on the predictions alone, for cells of very many rows.
+
+        `alone` tells that no other measure sees the redrawn numbers of these cells.
+        """
         if self.takes("cells"):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
         raise declines(self, "bind_cells")
-
-    def bind_cells_alone(self, cells: Cells) -> BoundCells:
-        """Do the same where no other measure sees the redrawn numbers of these cells."""
-        return self.bind_cells(cells)
 
     def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
         """Bind to cells of rows in memory, where these are so many that cells are cheaper.
