@@ -3,7 +3,8 @@
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.intervals import bootstrap, cluster, mean
-from caltest.intervals.base import FEWEST_ROWS, Method, own_methods
+from caltest.intervals.base import FEWEST_ROWS, Method, compute
+from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.bound import NO_WEIGHTS, BoundCells
 from caltest.measures.outcome import Ends
@@ -12,7 +13,9 @@ from caltest.nulls.base import Draws
 OF_MEANS = (mean.UNSEEN_EVENTS, mean.STUDENTIZED)
 RESAMPLED = (bootstrap.PLUG_IN, bootstrap.BCA)
 GENERAL = (bootstrap.CONVEX, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, cluster.METHOD)
-REGISTRY: dict[str, Method] = {method.key: method for method in (*own_methods(), *GENERAL)}
+TITLES = {key: title for one in MEASURES.values() for key, title in one.own_intervals.items()}
+OWN = (Method(key, title, compute, resamples=False) for key, title in TITLES.items())
+REGISTRY: dict[str, Method] = {method.key: method for method in (*OWN, *GENERAL)}
 
 
 def choose(measure: Measure, key: str | None = None) -> Method:

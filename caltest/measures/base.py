@@ -163,6 +163,9 @@ class Measure(ABC):
     note_of_groups: ClassVar[str] = ""  # what to know of its test of all groups together
     least_score: ClassVar[float | None] = None  # of a row, where it is the mean of their scores
     bounds_mean_gap: ClassVar[bool] = False  # never below the mean gap of two classes (Jensen)
+    interval_instead: ClassVar[str | None] = None  # of a statistic that grows with n
+    cell_bins: ClassVar[tuple[int, ...]] = ()  # numbers of equal bins that are unions of cells
+    lacking: ClassVar[tuple[str, ...]] = ()  # what its options take away of what its kind offers
 
     @property
     def witness_kernel(self) -> MatrixKernel | None:
@@ -170,24 +173,9 @@ class Measure(ABC):
         return None
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:
-        """Numbers of equal bins that are unions of cells."""
-        return ()
-
-    @property
     def needs_rows(self) -> str:
         """Why no cells take the place of the rows, where there is a why."""
         return ""
-
-    @property
-    def lacking(self) -> tuple[str, ...]:
-        """What its options take away of what its kind offers."""
-        return ()
-
-    @property
-    def interval_instead(self) -> str | None:
-        """What has an interval in place of a statistic that grows with n; None where it has one."""
-        return None
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -520,10 +508,6 @@ class LabelScore(Measure):
     """A measure that is a function of the sum over rows of a score; its test is two-sided."""
 
     alternative: ClassVar[str] = "two-sided"
-
-    @abstractmethod
-    def score_table(self, predictions: Predictions) -> Floats:
-        """Return the score (n, m) of each label, times the weights."""
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""

@@ -77,7 +77,7 @@ class BinErrors(Measure):
         return {"binning": self.binning, **own}
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:
+    def cell_bins(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.bins,) if self.binning == "uniform" else ()
 
     def cells(self, predictions: Predictions) -> Cells:

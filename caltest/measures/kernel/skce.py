@@ -84,7 +84,7 @@ class KernelMeasure(Measure):
         return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
-    def lacking(self) -> tuple[str, ...]:
+    def lacking(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("bind_chunks", "residual_statistics") if self.size else ()
 
     @property
