@@ -6,21 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, TypeVar
+from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 import numpy as np
 
 from caltest import checks
-from caltest.checks import check_groups, check_integer, check_not_label, suspicions
-from caltest.checks.arrays import as_array, check_column, check_not_missing
+from caltest.checks import suspicions
 from caltest.errors import NotApplicable, invalid, rows_named, shown
 from caltest.predictions import files, tables
 from caltest.predictions.options import FileOptions
 from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Flags, Floats
-
-if TYPE_CHECKING:
-    from caltest.predictions.tables import ColumnTable
 
 CLUSTER = "cluster"
 LONG, SHORT = 5, 2  # lengths of a block, in reaches of the dependence: wanted, and at least
@@ -29,14 +25,16 @@ FEWEST, MOST = 12, 50  # blocks for which they are shortened, or made longer
 
 def cluster_codes(clusters: object, n: int, name: str = "clusters") -> Codes:
     """Number the clusters of n rows in sorted order, (n,); none may be missing."""
-    return np.unique(check_groups(clusters, n, name), return_inverse=True)[1].astype(np.int64)
+    return np.unique(checks.check_groups(clusters, n, name), return_inverse=True)[1].astype(
+        np.int64
+    )
 
 
 def time_steps(time: object, n: int) -> Codes:
     """Number the distinct times of n rows in their order, (n,); none may be missing."""
-    values = as_array(time, "time")
+    values = checks.as_array(time, "time")
     if values.dtype.kind in "mM":
-        values = check_not_missing(check_column(values, n, "time"), "time")
+        values = checks.check_not_missing(checks.check_column(values, n, "time"), "time")
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     dated = values.dtype.kind == "O" and values.ndim == 1 and values.size
     if dated and hasattr(values[0], "isoformat"):
@@ -86,18 +84,18 @@ class Dependence:
             remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
             raise invalid("time and lag must be given together", f"{given} alone", remedy)
         if self.lag is not None:
-            object.__setattr__(self, "lag", check_integer(self.lag, "lag", minimum=0))
+            object.__setattr__(self, "lag", checks.check_integer(self.lag, "lag", minimum=0))
 
     @property
     def columns(self) -> list[str]:
         """The columns of a data frame that are named."""
         return [value for value in (self.cluster, self.time) if isinstance(value, str)]
 
-    def of_table(self, table: ColumnTable, label: str | None) -> Dependence:
+    def of_table(self, table: tables.ColumnTable, label: str | None) -> Dependence:
         """Return the same with the values of the columns."""
         found: dict[str, object] = {"cluster": self.cluster, "time": self.time}
         for name, value in found.items():
-            check_not_label(label, name, value)
+            checks.check_not_label(label, name, value)
             found[name] = tables.column_or_values(table, value, name)
         return replace(self, **found)
 
