@@ -25,9 +25,8 @@ FEWEST, MOST = 12, 50  # blocks for which they are shortened, or made longer
 
 def cluster_codes(clusters: object, n: int, name: str = "clusters") -> Codes:
     """Number the clusters of n rows in sorted order, (n,); none may be missing."""
-    return np.unique(checks.check_groups(clusters, n, name), return_inverse=True)[1].astype(
-        np.int64
-    )
+    values = checks.check_groups(clusters, n, name)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def time_steps(time: object, n: int) -> Codes:
