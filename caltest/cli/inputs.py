@@ -15,8 +15,8 @@ from caltest import checks
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named, shown
 from caltest.predictions import Predictions, files, tables
+from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, ON_ERROR, FileOptions, ForecastOptions, names_of
-from caltest.predictions.rows import Dependence
 from caltest.types import Floats
 
 STREAM = Path("-")

@@ -22,7 +22,7 @@ from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, spl
 from caltest.errors import InvalidInput, invalid
 from caltest.numerics.loops import threads
 from caltest.outputs import check_target, write_whole
-from caltest.predictions.rows import Dependence
+from caltest.predictions.dependence import Dependence
 
 NUMBER = re.compile(r"-?[0-9]+")
 

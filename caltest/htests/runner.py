@@ -434,7 +434,7 @@ def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
             outcome = treated_as_independent(outcome, seen)
         return seen, outcome
     if seen.has_dependence:
-        from caltest.intervals.bootstrap import cluster_tolerance_test
+        from caltest.intervals.cluster import cluster_tolerance_test
 
         settings["tolerance"] = plan.tolerance
         return seen, cluster_tolerance_test(plan.measure, seen, **settings)

@@ -2,7 +2,7 @@
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.intervals import bootstrap, mean
+from caltest.intervals import bootstrap, cluster, mean
 from caltest.intervals.base import FEWEST_ROWS, Method, compute
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
@@ -12,7 +12,7 @@ from caltest.nulls.base import Draws
 
 OF_MEANS = (mean.UNSEEN_EVENTS, mean.STUDENTIZED)
 RESAMPLED = (bootstrap.PLUG_IN, bootstrap.BCA)
-GENERAL = (bootstrap.CONVEX, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, bootstrap.CLUSTER)
+GENERAL = (bootstrap.CONVEX, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, cluster.METHOD)
 TITLES = {key: title for one in MEASURES.values() for key, title in one.own_intervals.items()}
 OWN = (Method(key, title, compute, resamples=False) for key, title in TITLES.items())
 REGISTRY: dict[str, Method] = {method.key: method for method in (*OWN, *GENERAL)}
@@ -26,7 +26,7 @@ def choose(measure: Measure, key: str | None = None) -> Method:
     if key is None:
         return REGISTRY[measure.intervals[0]]
     method = REGISTRY[checks.check_choice(key, REGISTRY, "method")]
-    if method.key not in (*measure.intervals, bootstrap.CLUSTER.key):
+    if method.key not in (*measure.intervals, cluster.METHOD.key):
         reason = f"method {key!r} has no meaning for {measure.description}"
         raise NotApplicable(reason, f"use one of {checks.listing(measure.intervals)}")
     return method

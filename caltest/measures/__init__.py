@@ -14,6 +14,7 @@ from caltest.measures.kernel.skce import *
 from caltest.measures.kernel.cme import *
 from caltest.measures.bins.ece import *
 from caltest.measures.bins.debiased_ece import *
+from caltest.measures.bins.t_cal import *
 from caltest.measures.bins.reliability_bins import *
 from caltest.measures.cumulative.cumulative import *
 from caltest.measures.cumulative.cramer_von_mises import *
@@ -22,7 +23,8 @@ from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.scores import *
 from caltest.measures.scores.spiegelhalter import *
 from caltest.measures.scores.decomposition import *
-from caltest.measures.scores.usefulness import *
+from caltest.measures.scores.auc import *
+from caltest.measures.scores.net_benefit import *
 from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
 from caltest.measures.recalibration.expected_observed_ratio import *

@@ -12,7 +12,7 @@ from caltest import checks, render
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import NetBenefit, ScoreDecomposition, score_decomposition
-from caltest.measures.scores.usefulness import net_benefit as benefit_of
+from caltest.measures.scores.net_benefit import net_benefit as benefit_of
 from caltest.plots import base, scales
 from caltest.plots.reliability_grid import before_and_after
 from caltest.predictions import Predictions, as_measured

@@ -15,9 +15,10 @@ from caltest.errors import invalid, shown
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import blocks
 from caltest.predictions import models, tables
+from caltest.predictions.dependence import CLUSTER
 from caltest.predictions.options import ClassOptions, FileOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
-from caltest.predictions.rows import ABOUT, CLUSTER, OF_ROWS, Deviations, Redraws, RowColumns, Rows
+from caltest.predictions.rows import ABOUT, OF_ROWS, Deviations, Redraws, RowColumns, Rows
 from caltest.types import AnyArray, Codes, Flags, Floats, Labels
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds

@@ -32,13 +32,8 @@ from caltest.lazy import pl
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
-from caltest.predictions.tables import (
-    ColumnTable,
-    family,
-    place_among,
-    stacked_parts,
-    table_of_frame,
-)
+from caltest.predictions.parts import family, place_among, stacked_parts
+from caltest.predictions.tables import ColumnTable, table_of_frame
 from caltest.types import AnyArray
 
 Source = Path | io.BytesIO

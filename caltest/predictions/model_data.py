@@ -11,8 +11,9 @@ from caltest.checks.suspicions import suspect_index
 from caltest.errors import invalid, rows_named, shown
 from caltest.predictions import models, tables
 from caltest.predictions.container import Predictions
+from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import MeasuredOptions, check_names
-from caltest.predictions.rows import Dependence, Rows
+from caltest.predictions.rows import Rows
 
 FORECASTS = ("mean", "scale", "members", "quantiles")
 

@@ -4,135 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypedDict, TypeVar
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
 from caltest import checks
 from caltest.checks import suspicions
-from caltest.errors import NotApplicable, invalid, rows_named, shown
+from caltest.errors import invalid, rows_named
 from caltest.predictions import files, tables
+from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.options import FileOptions
 from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Flags, Floats
-
-CLUSTER = "cluster"
-LONG, SHORT = 5, 2  # lengths of a block, in reaches of the dependence: wanted, and at least
-FEWEST, MOST = 12, 50  # blocks for which they are shortened, or made longer
-
-
-def cluster_codes(clusters: object, n: int, name: str = "clusters") -> Codes:
-    """Number the clusters of n rows in sorted order, (n,); none may be missing."""
-    values = checks.check_groups(clusters, n, name)
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
-
-def time_steps(time: object, n: int) -> Codes:
-    """Number the distinct times of n rows in their order, (n,); none may be missing."""
-    values = checks.as_array(time, "time")
-    if values.dtype.kind in "mM":
-        values = checks.check_not_missing(checks.check_column(values, n, "time"), "time")
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    dated = values.dtype.kind == "O" and values.ndim == 1 and values.size
-    if dated and hasattr(values[0], "isoformat"):
-        return time_steps(values.astype("datetime64[us]"), n)
-    return cluster_codes(time, n, "time")
-
-
-def block_length(steps: int, lag: int, series: int = 1) -> int:
-    """Return how many time steps make a block, for rows that depend up to `lag` steps apart.
-
-    The sums of neighbouring blocks depend on each other at their edge, which takes a share of
-    about (lag + 1) / (3 length) from their variance: blocks are five times as long as the
-    dependence reaches, longer where there are more than 50, and down to twice as long where there
-    are fewer than 12.
-    """
-    if lag == 0:
-        return 1
-    reach, longest = lag + 1, -(-steps * series // MOST)
-    return max(longest, min(LONG * reach, max(SHORT * reach, steps * series // FEWEST)))
-
-
-Some = TypeVar("Some", bound="Rows")
-
-
-@dataclass(frozen=True)
-class Dependence:
-    """Which rows may depend on each other, as the user said: columns are not read.
-
-    Attributes
-    ----------
-    cluster : array_like or str, optional
-        The cluster of each row, or the column of a data frame.
-    time : array_like or str, optional
-        The time of each row: numbers, dates or text in sorted order; rows of one time are in one
-        step.
-    lag : int, optional
-        How many time steps apart rows may depend on each other.
-    """
-
-    cluster: object = None
-    time: object = None
-    lag: Any = None
-
-    def __post_init__(self) -> None:
-        if (self.time is None) != (self.lag is None):
-            given = "time" if self.lag is None else "lag"
-            remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
-            raise invalid("time and lag must be given together", f"{given} alone", remedy)
-        if self.lag is not None:
-            object.__setattr__(self, "lag", checks.check_integer(self.lag, "lag", minimum=0))
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of a data frame that are named."""
-        return [value for value in (self.cluster, self.time) if isinstance(value, str)]
-
-    def of_table(self, table: tables.ColumnTable, label: str | None) -> Dependence:
-        """Return the same with the values of the columns."""
-        found: dict[str, object] = {"cluster": self.cluster, "time": self.time}
-        for name, value in found.items():
-            checks.check_not_label(label, name, value)
-            found[name] = tables.column_or_values(table, value, name)
-        return replace(self, **found)
-
-    def given_to(self, predictions: Some) -> Some:
-        """Return the predictions with their clusters, or blocks of time.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument breaks its rule.
-        NotApplicable
-            If the time steps are too few for two blocks.
-        """
-        for name, value in (("cluster", self.cluster), ("time", self.time)):
-            if isinstance(value, str):
-                remedy = "pass one value per row, or a data frame and the name of a column"
-                raise invalid(f"{name} must be an array", shown(value), remedy)
-        n, cluster = predictions.n, self.cluster
-        if cluster is None and self.time is None:
-            return predictions
-        series = np.zeros(n, np.int64) if cluster is None else cluster_codes(cluster, n, "cluster")
-        if self.time is None:
-            return predictions.with_clusters(series)
-        lag, steps = self.lag, time_steps(self.time, n)
-        count, lines = int(steps.max()) + 1, int(series.max()) + 1
-        length = block_length(count, lag, lines)
-        blocks = max(1, count // length)
-        if blocks * lines < 2:
-            few = f"{count} time step{'s are' if count > 1 else ' is'} too few for two blocks"
-            remedy = "collect more steps, or leave out rows so that none overlap"
-            raise NotApplicable(f"{few} where rows depend up to lag {lag}", remedy)
-        codes = series * blocks + np.minimum(steps * blocks // count, blocks - 1)
-        if blocks == 1:  # of each cluster
-            return predictions.with_clusters(series)
-        unit = "time step" if length == 1 else f"block of about {-(-count // blocks)} time steps"
-        unit += "" if cluster is None else " of a cluster"
-        return predictions.with_clusters(codes, unit=unit)
-
 
 LEAST_SHARE = 1e-38  # of the largest weight
 OF_ROWS = ("sample_weight", "groups", "clusters")

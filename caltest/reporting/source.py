@@ -23,7 +23,7 @@ from caltest.lenses import Classwise, Confidence, Cumulative, Lens, Strong, reso
 from caltest.lenses.base import each_once
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
-from caltest.measures.scores.usefulness import AUC, area_of_cells, area_of_rows
+from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
 from caltest.nulls import cluster, exact
 from caltest.numerics.loops import blocks
 from caltest.plots.seen import CellsEvent, RowsEvent

@@ -10,7 +10,8 @@ import narwhals as nw
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.predictions.tables import TRUTH, classes_in_order, family, prob_columns, stems, truths
+from caltest.predictions.parts import family
+from caltest.predictions.tables import TRUTH, classes_in_order, prob_columns, stems, truths
 
 
 @dataclass(frozen=True)

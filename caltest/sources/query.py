@@ -22,7 +22,7 @@ from caltest.lazy import pl
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
 from caltest.numerics.loops import njit
-from caltest.predictions.tables import stacked
+from caltest.predictions.parts import stacked
 from caltest.sources import weights
 from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbers
 from caltest.sources.columns import Columns, column

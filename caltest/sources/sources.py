@@ -18,7 +18,8 @@ from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, first_line, invalid, shown
 from caltest.lazy import pl
 from caltest.predictions import files, options
-from caltest.predictions.tables import ALIKE, place_among, stacked, stacked_parts, unlike, wrapped
+from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
+from caltest.predictions.tables import wrapped
 from caltest.sources.cells import NEVER
 from caltest.sources.columns import Columns, column, read_columns
 from caltest.sources.query import WRONG_LABEL, Counting, collected

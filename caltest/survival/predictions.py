@@ -12,7 +12,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.predictions import Predictions, tables
-from caltest.predictions.rows import CLUSTER
+from caltest.predictions.dependence import CLUSTER
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 AT_A_TIME = 1 << 22  # events redrawn at a time

@@ -23,13 +23,13 @@ from scipy import special
 
 import caltest as ct
 from caltest.htests import REGISTRY
-from caltest.intervals.bootstrap import effective_count, jackknife, squared_deviation
+from caltest.intervals.cluster import effective_count, jackknife, squared_deviation
 from caltest.kernels import Exponential
 from caltest.measures import Measure
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import Draws, resampling_pvalue
 from caltest.nulls.cluster import Clusters, are_many, cluster_test, flipped_values
-from caltest.predictions.rows import Dependence, block_length
+from caltest.predictions.dependence import Dependence, block_length
 
 LEVEL = 0.05
 SIZES = (10, 30, 200)  # numbers of clusters

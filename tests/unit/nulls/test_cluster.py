@@ -7,7 +7,7 @@ from scipy import stats
 import caltest as ct
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY
-from caltest.intervals.bootstrap import jackknife, pair_products
+from caltest.intervals.cluster import jackknife, pair_products
 from caltest.measures.combined.combined import portfolio
 from caltest.measures.combined.context import Context
 from caltest.nulls.base import Draws

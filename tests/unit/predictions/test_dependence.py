@@ -9,7 +9,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.predictions.rows import Dependence, block_length, time_steps
+from caltest.predictions.dependence import Dependence, block_length, time_steps
 
 N = 40
 P = np.linspace(0.05, 0.95, N)

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 import caltest as ct
 from caltest import NotApplicable, Predictions
 from caltest.measures import auc, auc_interval
-from caltest.measures.scores.usefulness import area_of_cells
+from caltest.measures.scores.auc import area_of_cells
 from caltest.sources import count_rows
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 from statsmodels.base.model import GenericLikelihoodModel
 
-from caltest.measures.recalibration.fits import class_sums, fit, hessian, make_task
+from caltest.measures.recalibration.multinomial_loops import class_sums, fit, hessian, make_task
 
 pytestmark = pytest.mark.loops
 
