@@ -280,11 +280,11 @@ def check_not_missing(array: AnyArray, name: str) -> AnyArray:
     return array
 
 
-def check_all(good: AnyArray, values: AnyArray, rule: str, remedy: str, place: str = "row") -> None:
+def check_all(good: AnyArray, values: AnyArray, rule: str, remedy: str) -> None:
     """Raise an error that names the first row whose value is not good."""
     if not good.all():
         first = tuple(np.argwhere(~good)[0].tolist())
-        raise invalid(rule, f"{values[first]:.8g} at {place} {first[0]}", remedy)
+        raise invalid(rule, f"{values[first]:.8g} at row {first[0]}", remedy)
 
 
 def _whole(values: AnyArray, name: str) -> AnyArray:

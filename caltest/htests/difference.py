@@ -312,20 +312,17 @@ def difference_of(
 
 def _replicates(drawn: Sequence[tuple[Floats, Floats]]) -> Replicates:
     """Combine the statistics of scores observed and resampled of each event, with covariances."""
-    each = np.array([_statistics(*one) for one in drawn])  # (E, 3, B + 1)
-    own = [each[:, 0].sum(axis=0), each[:, 1].max(axis=0), each[:, 2].sum(axis=0)]
-    values = np.round(own, DECIMALS)
+    each = []  # chi^2 of shifts, the largest squared shift in units of its sd, and chi^2 of all
+    for scores, covariance in drawn:
+        shifts, of_shifts = scores[:, ::2], covariance[::2, ::2]
+        variance = np.diag(of_shifts)
+        seen = variance > FLAT * variance.max()
+        farthest = (np.square(shifts[:, seen]) / variance[seen]).max(axis=1, initial=0.0)
+        each.append((_chi2(shifts, of_shifts), farthest, _chi2(scores, covariance)))
+    chi2, largest, whole = np.array(each).transpose(1, 0, 2)
+    values = np.round([chi2.sum(axis=0), largest.max(axis=0), whole.sum(axis=0)], DECIMALS)
     tails = [tail_scores(one, float(one.max()), two_sided=False) for one in values]
     return Replicates(log_mean_exp(np.array(tails)), 1.0, "greater")
-
-
-def _statistics(scores: Floats, covariance: Floats) -> Floats:
-    """Return chi^2 of shifts, the largest squared shift in units of its sd, and chi^2 of all."""
-    shifts, of_shifts = scores[:, ::2], covariance[::2, ::2]
-    variance = np.diag(of_shifts)
-    seen = variance > FLAT * variance.max()
-    farthest = (np.square(shifts[:, seen]) / variance[seen]).max(axis=1, initial=0.0)
-    return np.stack([_chi2(shifts, of_shifts), farthest, _chi2(scores, covariance)])
 
 
 def _chi2(scores: Floats, covariance: Floats) -> Floats:

@@ -1,9 +1,10 @@
-"""Confidence intervals for measures: one general method a file, beside those of the measures."""
+"""Confidence intervals for measures: general methods, beside those of the measures."""
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.intervals import bootstrap, cluster, convex, mean
-from caltest.intervals.base import FEWEST_ROWS, Method, own_methods
+from caltest.intervals import bootstrap, cluster, mean
+from caltest.intervals.base import FEWEST_ROWS, Method, compute
+from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.bound import NO_WEIGHTS, BoundCells
 from caltest.measures.outcome import Ends
@@ -11,8 +12,10 @@ from caltest.nulls.base import Draws
 
 OF_MEANS = (mean.UNSEEN_EVENTS, mean.STUDENTIZED)
 RESAMPLED = (bootstrap.PLUG_IN, bootstrap.BCA)
-GENERAL = (convex.METHOD, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, cluster.METHOD)
-REGISTRY: dict[str, Method] = {method.key: method for method in (*own_methods(), *GENERAL)}
+GENERAL = (bootstrap.CONVEX, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, cluster.METHOD)
+TITLES = {key: title for one in MEASURES.values() for key, title in one.own_intervals.items()}
+OWN = (Method(key, title, compute, resamples=False) for key, title in TITLES.items())
+REGISTRY: dict[str, Method] = {method.key: method for method in (*OWN, *GENERAL)}
 
 
 def choose(measure: Measure, key: str | None = None) -> Method:
@@ -62,7 +65,7 @@ def cells_interval(
         return own, False
     sums = bound.statistic
     if sums is not None and sums.norm is not None:
-        return convex.cells_interval(measure, bound, sums.norm, level, draws), True
+        return bootstrap.convex_interval_of_cells(measure, bound, sums.norm, level, draws), True
     if sums is not None and sums.score_table is not None:
         return mean.cells_interval(measure, cells, sums.score_table(), level, draws)
     reason = f"the interval of {measure.description} needs the rows"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures import REGISTRY, Measure
+from caltest.measures import Measure
 from caltest.measures.bins.ece import counted
 from caltest.measures.outcome import Ends
 from caltest.nulls import REGISTRY as NULLS
@@ -58,13 +58,6 @@ class Method:
 def compute(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> Ends:
     """Bound a measure by its own method; see `Measure.own_interval`."""
     return measure.own_interval(predictions, level=level)
-
-
-def own_methods() -> Iterator[Method]:
-    """Yield the methods that measures declare, each once."""
-    titles = {key: title for one in REGISTRY.values() for key, title in one.own_intervals.items()}
-    for key, title in titles.items():
-        yield Method(key, title, compute, resamples=False)
 
 
 def resample(evaluate: Callable[[SmallInts], Any], n: int, draws: Draws) -> Floats:

@@ -18,8 +18,15 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import resolve_lens
 from caltest.lenses.base import Evaluated, shown_by
-from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure
-from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
+from caltest.measures.bound import (
+    BoundCells,
+    BoundChunks,
+    BoundGroups,
+    BoundMeasure,
+    CellStatistic,
+    RowStatistic,
+    flipped_statistic,
+)
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn
@@ -156,6 +163,9 @@ class Measure(ABC):
     note_of_groups: ClassVar[str] = ""  # what to know of its test of all groups together
     least_score: ClassVar[float | None] = None  # of a row, where it is the mean of their scores
     bounds_mean_gap: ClassVar[bool] = False  # never below the mean gap of two classes (Jensen)
+    interval_instead: ClassVar[str | None] = None  # of a statistic that grows with n
+    cell_bins: ClassVar[tuple[int, ...]] = ()  # numbers of equal bins that are unions of cells
+    lacking: ClassVar[tuple[str, ...]] = ()  # what its options take away of what its kind offers
 
     @property
     def witness_kernel(self) -> MatrixKernel | None:
@@ -163,24 +173,9 @@ class Measure(ABC):
         return None
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:
-        """Numbers of equal bins that are unions of cells."""
-        return ()
-
-    @property
     def needs_rows(self) -> str:
         """Why no cells take the place of the rows, where there is a why."""
         return ""
-
-    @property
-    def lacking(self) -> tuple[str, ...]:
-        """What its options take away of what its kind offers."""
-        return ()
-
-    @property
-    def interval_instead(self) -> str | None:
-        """What has an interval in place of a statistic that grows with n; None where it has one."""
-        return None
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -254,15 +249,14 @@ class Measure(ABC):
         """Return the rows of predictions as the units that the statistic takes."""
         return RowUnits(predictions)
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        """Do all that depends on the predictions alone, for cells of very many rows."""
+    def bind_cells(self, cells: Cells, *, alone: bool = False) -> BoundCells:
+        """Do all that depends on the predictions alone, for cells of very many rows.
+
+        `alone` tells that no other measure sees the redrawn numbers of these cells.
+        """
         if self.takes("cells"):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
         raise declines(self, "bind_cells")
-
-    def bind_cells_alone(self, cells: Cells) -> BoundCells:
-        """Do the same where no other measure sees the redrawn numbers of these cells."""
-        return self.bind_cells(cells)
 
     def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
         """Bind to cells of rows in memory, where these are so many that cells are cheaper.
@@ -514,10 +508,6 @@ class LabelScore(Measure):
     """A measure that is a function of the sum over rows of a score; its test is two-sided."""
 
     alternative: ClassVar[str] = "two-sided"
-
-    @abstractmethod
-    def score_table(self, predictions: Predictions) -> Floats:
-        """Return the score (n, m) of each label, times the weights."""
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the scores of each label, times the weights."""

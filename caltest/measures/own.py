@@ -14,8 +14,8 @@ import numpy as np
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
+from caltest.measures.bound import RowStatistic
 from caltest.measures.fits import fitted
-from caltest.measures.of_units import RowStatistic
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints, Labels

@@ -14,8 +14,8 @@ import scipy
 from caltest import checks
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
+from caltest.measures.bound import RowStatistic
 from caltest.measures.fits import fitted
-from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack

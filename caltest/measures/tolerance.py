@@ -75,11 +75,6 @@ class ToleranceBootstrap:
     resample: Callable[[Events], Floats]
     null_text: str
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader of the p-value should know."""
-        return few_rows_notes(self.n)
-
 
 # The quantiles of Poisson(1) at the middles of 2^16 intervals.
 _SHARES = np.cumsum(np.exp(-1.0) / np.cumprod(np.maximum(np.arange(13.0), 1.0)))

@@ -461,26 +461,22 @@ class SkewedSum:
         return estimated((1.0 - doubt**2) * float(sums.sum() / length.sum()), 2.0 * doubt, doubt)
 
     @property
-    def variance(self) -> Floats:
-        """That of the sum of each cluster, (C,)."""
-        return np.asarray(self.noise[0] + self.burst[0])
-
-    @property
-    def third(self) -> Floats:
-        """The third central moment of the sum of each cluster, (C,)."""
-        return np.asarray(self.noise[1] + self.burst[1])
+    def moments(self) -> Floats:
+        """The variance and the third central moment of the sum of each cluster, (2, C)."""
+        return self.noise + self.burst
 
     @property
     def skewness(self) -> float:
         """That of the sum of all clusters."""
-        total = float(self.variance.sum())
-        return float(self.third.sum()) / total**1.5 if total > 0 else 0.0
+        variance, third = self.moments.sum(axis=1).tolist()
+        return third / variance**1.5 if variance > 0 else 0.0
 
     @property
     def effective_count(self) -> float:
         """How many clusters of equal variance vary as much in their squares."""
-        total = float(self.variance.sum())
-        return total**2 / float(np.square(self.variance).sum()) if total > 0 else 0.0
+        variance = self.moments[0]
+        total = float(variance.sum())
+        return total**2 / float(np.square(variance).sum()) if total > 0 else 0.0
 
     @cached_property
     def trials(self) -> tuple[Floats, Floats]:
@@ -507,7 +503,7 @@ class SkewedSum:
 
     def _grouped(self) -> Floats:
         """Return the moments (2, 2, .) of the clusters, of small ones together where many."""
-        order = np.argsort(-self.variance, kind="stable")
+        order = np.argsort(-self.moments[0], kind="stable")
         group = np.arange(order.size)
         group[APART:] = APART + group[: max(order.size - APART, 0)] % APART
         parts = [np.bincount(group, x[order]) for x in (*self.noise, *self.burst)]

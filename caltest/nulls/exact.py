@@ -143,7 +143,7 @@ def bind_cells(measure: Measure, cells: Cells, *, alone: bool = False) -> BoundC
         raise NotApplicable(
             f"{measure.description} has no exact null, and cells have no other", "use engine='rows'"
         )
-    return measure.bind_cells_alone(cells) if alone else measure.bind_cells(cells)
+    return measure.bind_cells(cells, alone=alone)
 
 
 def enumerated(

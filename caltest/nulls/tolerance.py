@@ -15,6 +15,7 @@ from caltest.measures.tolerance import (
     Tolerance,
     ToleranceBootstrap,
     draw_poisson,
+    few_rows_notes,
     has_few_events,
     tolerance_of,
 )
@@ -43,7 +44,8 @@ def tolerance_test(
         errors = resampled_values(batches, given.resample, given.n, pooled=False)
         resampled = tolerance.value + errors
         observed, others = tolerance.signed(given.value), tolerance.signed(1.0) * resampled
-        about: dict[str, Any] = {"notes": given.notes, "alternative": tolerance.alternative}
+        about: dict[str, Any] = {"alternative": tolerance.alternative}
+        about["notes"] = few_rows_notes(given.n)
         pvalue, text = resampling_pvalue(observed, others), given.null_text
         found = measure.symbol, given.value, pvalue, text, given.value
         outcome = outcome_of(*found, distribution=resampled, **about)

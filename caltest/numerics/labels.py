@@ -100,17 +100,6 @@ def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     return out
 
 
-def events_by_row(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
-    """Draw the events of `draw_events`, those of a row side by side, (n, B)."""
-    return _of_rows(low.view(np.uint64), width.view(np.uint64), rows, keys)
-
-
-def event_sums(interval: tuple[Ints, Ints], rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
-    """Return the sums (B,) of `slope` over the events of `draw_events`, which are not kept."""
-    low, width = interval
-    return _summed(low.view(np.uint64), width.view(np.uint64), rows, keys, slope)
-
-
 def relabelled(table: Labels, labels: Labels) -> Labels:
     """Return what a table (n, m) has for the labels, (B, n)."""
     if compiles(len(table)):
@@ -186,7 +175,8 @@ def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels)
 
 
 @njit()
-def _of_rows(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes) -> Events:
+def events_by_row(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes) -> Events:
+    """Draw the events of `draw_events`, those of a row side by side, (n, B)."""
     out = np.empty((low.size, keys.size), np.uint8)
     for i in range(rows.size):
         row, first, size, event = rows[i], low[i], width[i], out[i]
@@ -196,7 +186,8 @@ def _of_rows(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes) -> Events:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})  # lets sums run in several chains
-def _summed(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
+def event_sums(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
+    """Return the sums (B,) of `slope` over the events of `draw_events`, which are not kept."""
     out = np.zeros(keys.size)
     for start in range(0, low.size, AT_A_TIME):
         end = min(start + AT_A_TIME, low.size)

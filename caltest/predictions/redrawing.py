@@ -140,8 +140,12 @@ class UniformInterval(Redrawing):
     def labels(self, keys: Hashes) -> Labels:
         return loops.draw_events(self.low, self.width, self.rows, keys)
 
+    @property
+    def _unsigned(self) -> tuple[Hashes, Hashes, Hashes]:
+        return self.low.view(np.uint64), self.width.view(np.uint64), self.rows
+
     def labels_by_row(self, keys: Hashes) -> Labels:
-        return loops.events_by_row(self.low, self.width, self.rows, keys)
+        return loops.events_by_row(*self._unsigned, keys)
 
     def summing(self, table: Floats) -> Callable[[Hashes], Floats] | None:
         # Rows that have one label only add it exactly: no rounding errors where nothing varies.
@@ -151,8 +155,7 @@ class UniformInterval(Redrawing):
         total = float(base.sum())
         if not math.isfinite(total) or not np.isfinite(slope).all():
             return None
-        given = (self.low, self.width), self.rows
-        return lambda keys: loops.event_sums(*given, keys, slope) + total
+        return lambda keys: loops.event_sums(*self._unsigned, keys, slope) + total
 
     def taken(self, rows: Codes) -> Redrawing:
         return UniformInterval(self.low[rows], self.width[rows], self.rows[rows])

@@ -242,7 +242,8 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     present = array[~lacks]
     items = present.tolist() if present.dtype.kind == "O" else []
     if items and all(isinstance(item, dt.date) for item in items):
-        present = np.array([*map(_on_the_clock, items)], dtype="datetime64[us]")
+        clock = [t.replace(tzinfo=None) if isinstance(t, dt.datetime) else t for t in items]
+        present = np.array(clock, dtype="datetime64[us]")  # the time that conditions name
     elif items and all(isinstance(item, dt.timedelta) for item in items):
         present = np.array(items, dtype="timedelta64[us]")
     name = named(name)  # as conditions say it
@@ -284,11 +285,6 @@ def missing_of(array: AnyArray) -> Flags:
     if array.dtype.kind in "OT":
         return np.array([checks.is_missing(item) for item in array.tolist()], dtype=bool)
     return np.zeros(array.shape, dtype=bool)
-
-
-def _on_the_clock(time: dt.date) -> dt.date:
-    """Return a time as the clock of its zone shows it, which has the time that conditions name."""
-    return time.replace(tzinfo=None) if isinstance(time, dt.datetime) else time
 
 
 def numbers_of(present: AnyArray) -> AnyArray | None:

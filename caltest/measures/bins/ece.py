@@ -17,9 +17,8 @@ from caltest.measures.base import Measure
 from caltest.measures.binning import Cells, event_cuts, quantile_cells, split_cells, uniform_cells
 from caltest.measures.bins import errors
 from caltest.measures.bins.errors import BinMean, BinnedCells, BinnedRows, Bins, Distance
-from caltest.measures.bound import BoundMeasure
+from caltest.measures.bound import BoundMeasure, RowStatistic
 from caltest.measures.fits import fitted
-from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means, uniform_bins
@@ -78,7 +77,7 @@ class BinErrors(Measure):
         return {"binning": self.binning, **own}
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:
+    def cell_bins(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.bins,) if self.binning == "uniform" else ()
 
     def cells(self, predictions: Predictions) -> Cells:

@@ -16,7 +16,7 @@ from caltest.measures.residual_sums import ResidualStatistic, of_cells
 from caltest.numerics import bins as loops
 from caltest.numerics.class_sums import cell_sums
 from caltest.predictions import Predictions, event_column
-from caltest.types import AnyArray, Floats, Ints, SmallInts
+from caltest.types import AnyArray, Floats, Ints
 from caltest.units import CellUnits, Observed, RowUnits, UnitSums, row_weights
 
 if TYPE_CHECKING:
@@ -183,10 +183,11 @@ def row_gaps(predictions: Predictions, codes: Codes, mean: BinMean) -> Gaps:
     weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
     given = np.ascontiguousarray(codes), mean.first, bin_residuals(predictions, mean), weight
 
-    def vector(rows: SmallInts) -> Floats:
-        return mean.gaps(*cell_sums(rows, *given, mean.mass.size))
-
-    return Gaps(predictions.n, vector, lambda gaps: float(mean.norm(gaps)))
+    return Gaps(
+        predictions.n,
+        lambda rows: mean.gaps(*cell_sums(rows, *given, mean.mass.size)),
+        lambda gaps: float(mean.norm(gaps)),
+    )
 
 
 def gap_tables(predictions: Predictions, codes: Codes, mean: BinMean, scale: float) -> list[Floats]:

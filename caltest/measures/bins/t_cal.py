@@ -57,7 +57,7 @@ class TCal(Measure):
         return dyadic_statistic(rows, places, limit, rows.mean * (1.0 - rows.mean))
 
     @property
-    def cell_bins(self) -> tuple[int, ...]:
+    def cell_bins(self) -> tuple[int, ...]:  # type: ignore[override]
         return () if self.needs_rows else (2 ** self.limit_of_scales(0),)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from caltest.kernels import Exponential
 from caltest.kernels.features import Features, FeatureTotals
 from caltest.measures.bound import BoundChunks, in_words
 from caltest.measures.combined import component, context, tails
-from caltest.measures.combined.component import LEAST, STEADY, Observed, PairSums, Source, Summing
+from caltest.measures.combined.component import LEAST, STEADY, Observed, Source, Summing
 from caltest.measures.combined.loops import (
     ROOT,
     UNIT,
@@ -29,7 +29,7 @@ from caltest.measures.outcome import Part
 from caltest.numerics.ends import range_words
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Labels
+from caltest.types import Floats, Ints, Labels
 
 LINE = 512  # cells of the confidence
 NEAR = 1e-3  # of the end of a cell, as it is written
@@ -101,35 +101,6 @@ def taken(sums: Any, expected: Floats | float = 0.0) -> Summing:
     """Return sums that were taken chunk by chunk, of the observed labels and of every resample."""
     own = np.asarray(sums - expected)
     return Summing(lambda _: own, expected=expected)
-
-
-class TakenCurves:
-    """The largest standardised partial sum of each class, (B, m), over cells of its probability."""
-
-    def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
-        expected = totals.expected.curves
-        self.edges = totals.curves
-        self.counts = totals.rows.counts
-        gaps = totals.by_label.curves - expected
-        self.gaps = gaps[0]
-        self.sums: Floats = np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale
-        self.expected = expected
-
-    def of(self, _observed: Observed) -> Floats:
-        """Return them for all labels."""
-        return self.sums
-
-    def gaps_of(self, k: int) -> Floats:
-        """Return the observed less the expected number of labels of class k in each cell."""
-        return np.asarray(self.gaps[k])
-
-    def range_of(self, k: int, low: int, high: int) -> tuple[float, str]:
-        """Return the number of rows in some cells of class k, and which these are."""
-        ends = np.append(0.0, np.append(self.edges[k], 1.0))[[low, high]]
-        (first, last), (near, far) = ends, NEAR * np.minimum(ends, 1.0 - ends)
-        before, after = first - near if low else None, last + far if high < context.CELLS else None
-        words = range_words(before, first + near, last - far, after)
-        return float(self.counts[k, low:high].sum()), words
 
 
 class HitCells(EventCells):
@@ -216,23 +187,32 @@ class ChunkSums:
         standard = np.append(np.sqrt(self.variances + self.steady), sd)
         return taken(np.hstack([levels, excess - centre * levels])), standard
 
-    def curves(self) -> TakenCurves:
-        """Return the largest partial sum of each class."""
-        return TakenCurves(self.totals, np.sqrt(self.variances + self.steady))
+    def curves(self) -> tuple[Summing, component.GapsOf, component.RangeOf]:
+        """Return the largest partial sum of each class, (B, m), over cells of its probability."""
+        edges, counts, expected = self.totals.curves, self.totals.rows.counts, self.of.curves
+        gaps = self.totals.by_label.curves - expected
+        largest = np.abs(np.cumsum(gaps, axis=2)).max(axis=2)
+        largest = largest / np.sqrt(self.variances + self.steady)
+        sums = Summing(lambda _: largest, expected=expected)
 
-    def confusions(self) -> PairSums:
+        def range_of(k: int, low: int, high: int) -> tuple[float, str]:
+            ends = np.append(0.0, np.append(edges[k], 1.0))[[low, high]]
+            (first, last), (near, far) = ends, NEAR * np.minimum(ends, 1.0 - ends)
+            before = first - near if low else None
+            after = last + far if high < context.CELLS else None
+            words = range_words(before, first + near, last - far, after)
+            return float(counts[k, low:high].sum()), words
+
+        return sums, lambda k: gaps[0, k], range_of
+
+    def confusions(self) -> tuple[Summing, Floats, Ints, Callable[[], Floats]]:
         """Return the sums over pairs of the predicted class and the class."""
         expected, predicted = self.of.probs, np.arange(self.totals.m)
         precision = context.pair_precision(self.of.variances, predicted, STEADY)
         gaps = self.confusions_of - expected
         sums = np.einsum("bak,bak,ak->b", gaps, gaps, precision)
-        return PairSums(
-            of=lambda _: sums,
-            expected=expected,
-            precision=precision,
-            predicted=predicted,
-            seen=lambda: self.confusions_of[0],
-        )
+        found = Summing(lambda _: sums, expected=expected)
+        return found, precision, predicted, lambda: self.confusions_of[0]
 
     def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""

@@ -16,14 +16,13 @@ from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, in_words
+from caltest.measures.bound import BoundCells, BoundChunks, BoundGroups, BoundMeasure, in_words
 from caltest.measures.combined import component, forecasts
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import BINARY, Component, Function, combine
+from caltest.measures.combined.component import BINARY, Component, combine
 from caltest.measures.combined.context import KEPT, LANDMARKS, ORDERED, Context, OrderedEvents
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
-from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import event_counts
@@ -199,13 +198,12 @@ class Combined(Measure):
     def bind(self, predictions: Rows) -> BoundCombined:
         return BoundCombined(self.context_of(predictions), self.components)
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        return CombinedCells(cells) if self.is_usual else super().bind_cells(cells)
-
-    def bind_cells_alone(self, cells: Cells) -> BoundCells:
-        if not self.is_usual or len(cells) <= MANY_CELLS or cells.weights is not None:
-            return self.bind_cells(cells)
-        return CombinedCells(cells.coarser, EventCells(cells))
+    def bind_cells(self, cells: Cells, *, alone: bool = False) -> BoundCells:
+        if not self.is_usual:
+            return super().bind_cells(cells)
+        if alone and len(cells) > MANY_CELLS and cells.weights is None:
+            return CombinedCells(cells.coarser, EventCells(cells))
+        return CombinedCells(cells)
 
     pit_groups: ClassVar[int] = 144
 
@@ -393,14 +391,11 @@ class OfMeasure(Component):
         own = np.ascontiguousarray(observed).astype(self.bound.observed.dtype)
         return self.bound.values(self.bound.drawn(own))
 
-    def signed(self, function: Function) -> ResidualStatistic:
+    def residual_statistic(self) -> ResidualStatistic:
         """Return the statistic of the measure, whose rows are in the order of the predictions."""
         (found,) = self.measure.residual_statistics(self.bound.predictions)
         found.key, found.title = self.key, self.title
         return found
-
-    def residual_statistic(self) -> ResidualStatistic:
-        return self.signed(self.value)
 
     def _finding(self) -> component.Finding:
         estimate = self.bound.estimate(float(component.observed_sums(self.source, self)))

@@ -22,6 +22,8 @@ Source = Any  # rows of classes or of one event, cells, or sums over chunks
 Observed = Any  # labels (B, n), events or excesses of events (B, U), as the source reads them
 Function = Callable[[Floats], Floats]  # sums (B, ...) -> statistics (B,)
 Sums = Any  # `Summing`, or what else has its functions `of` and `signed`
+GapsOf = Callable[[int], Floats]  # of class k, the observed less the expected weight of each cell
+RangeOf = Callable[[int, int, int], tuple[float, str]]  # the weight of some cells, and which
 
 LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable,
@@ -82,26 +84,6 @@ class Summing:
     of: Callable[[Observed], Floats]
     signed: Callable[[Function], ResidualStatistic] | None = None
     expected: Floats | float = 0.0
-
-
-@dataclass(eq=False, kw_only=True)
-class PairSums(Summing):
-    """The squared differences of pairs (predicted class, class), times a precision, added up.
-
-    Attributes
-    ----------
-    expected, precision : (P, m) array
-        Of the P predicted classes: all m^2 pairs would be 3 GB at m = 20,000.
-    predicted : (P,) array
-        Which these are.
-    seen : callable
-        Returns the observed weights of the pairs.
-    """
-
-    expected: Floats
-    precision: Floats
-    predicted: Ints
-    seen: Callable[[], Floats]
 
 
 @dataclass(eq=False)
@@ -468,37 +450,38 @@ def by_confidence(source: Source) -> Component:
 
 def class_curves(source: Source) -> Component:
     """Largest standardised partial sum of a class, over all classes: KS of the farthest class."""
-    curves = source.curves()
+    sums, gaps_of, range_of = source.curves()
 
     def finding() -> Finding:
-        k = int(np.argmax(observed_sums(source, curves)))
-        gaps = np.append(0.0, np.cumsum(curves.gaps_of(k)))
+        k = int(np.argmax(observed_sums(source, sums)))
+        gaps = np.append(0.0, np.cumsum(gaps_of(k)))
         low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
-        mass, ends = curves.range_of(k, low, high)
+        mass, ends = range_of(k, low, high)
         if mass <= 0.0:
             return NO_GAP
-        mean, gap = float(curves.expected[k, low:high].sum()) / mass, gaps[high] - gaps[low]
+        mean, gap = float(sums.expected[k, low:high].sum()) / mass, gaps[high] - gaps[low]
         where, name = f"P({source.names[k]}) {ends}", source.names[k]
         return farthest(where, mean, mean + gap / mass, f"mean gap of {name}")
 
-    return Component(source, curves, lambda sums: sums.max(axis=1), finding)
+    return Component(source, sums, lambda sums: sums.max(axis=1), finding)
 
 
 def confusions(source: Source) -> Component:
     """Sum over pairs of a predicted and another class of squared, damped differences."""
-    pairs = source.confusions()
+    sums, precision, predicted, seen = source.confusions()
+    expected = sums.expected
 
     def finding() -> Finding:
-        expected, observed = pairs.expected, pairs.seen()
-        size = np.square(observed - expected) * pairs.precision
+        observed = seen()
+        size = np.square(observed - expected) * precision
         size[expected.sum(axis=1) <= 0.0] = -1.0  # the rows there weigh nothing
         a, k = np.unravel_index(np.argmax(size), size.shape)
         mass = max(float(expected[a].sum()), 1e-300)
         share, mean = float(observed[a, k]) / mass, float(expected[a, k]) / mass
-        where = f"P({source.names[k]}) where {source.names[pairs.predicted[a]]} is predicted"
+        where = f"P({source.names[k]}) where {source.names[predicted[a]]} is predicted"
         return farthest(where, mean, share, "mean gap of the pair")
 
-    return Component(source, pairs, lambda sums: sums, finding)
+    return Component(source, sums, lambda sums: sums, finding)
 
 
 def ranks(source: Source) -> Component:

@@ -287,12 +287,51 @@ class Context:
         expected, observed, variances = np.array(found).T
         return expected, observed, variances
 
-    def curves(self) -> ClassCurves:
-        """Return the largest partial sum of each class."""
-        return ClassCurves(self)
+    def curves(self) -> tuple[Summing, component.GapsOf, component.RangeOf]:
+        """Return the largest partial sum of each class, (m,), over cells of its probability."""
+        cells, expected = np.empty(self.probs.shape, np.uint8), np.empty((self.m, CELLS))
+        for k in range(self.m):
+            p = self.probs[:, k]
+            # Ties stay together.
+            edges = variance_edges(p, np.square(self.weight) * p * (1 - p))
+            cells[:, k] = np.searchsorted(edges, p)
+            expected[k] = np.bincount(cells[:, k], self.weight * p, CELLS)
+        scale = np.sqrt(self.variances + self.steady)
 
-    def confusions(self) -> component.PairSums:
-        """Return the sums over pairs of the predicted class and the class."""
+        def of(observed: Labels) -> Floats:
+            out = np.empty((len(observed), self.m))
+            loops.cell_extremes(observed, self.weight, cells, expected, scale, out)
+            return out
+
+        def signed(function: Function) -> ResidualStatistic:
+            def largest(sums: Floats) -> Floats:
+                carried = np.cumsum(sums.reshape(len(sums), -1, CELLS), axis=2)
+                return function(np.abs(carried).max(axis=2) / scale)
+
+            return self.by_cell(cells + CELLS * np.arange(self.m), expected.size, largest)
+
+        def gaps_of(k: int) -> Floats:
+            own = self.labels == k
+            observed = np.bincount(cells[own, k], self.weight[own], CELLS)
+            return np.asarray(observed - expected[k])
+
+        def range_of(k: int, low: int, high: int) -> tuple[float, str]:
+            p, inside = self.probs[:, k], (cells[:, k] >= low) & (cells[:, k] < high)
+            if not inside.any():
+                return 0.0, ""
+            first, last = p[inside].min(), p[inside].max()
+            before, after = p[p < first].max(initial=-1.0), p[p > last].min(initial=2.0)
+            around = None if before < 0 else before, first, last, None if after > 1 else after
+            return float(self.weight[inside].sum()), range_words(*around)
+
+        return Summing(of, signed, expected), gaps_of, range_of
+
+    def confusions(self) -> tuple[Summing, Floats, Ints, Callable[[], Floats]]:
+        """Return sums over pairs of a predicted class and a class of squares, times a precision.
+
+        Also the precision (P, m), the P predicted classes (all m^2 pairs would be 3 GB at
+        m = 20,000), and a function that returns the observed weights of the pairs.
+        """
         predicted, top = np.unique(self.top, return_inverse=True)
         expected, variance = np.empty((2, predicted.size, self.m))
         for a in range(predicted.size):
@@ -311,14 +350,10 @@ class Context:
             pairs = np.bincount(top * self.m + self.labels, self.weight, expected.size)
             return np.asarray(pairs.reshape(expected.shape), np.float64)
 
-        return component.PairSums(
-            of=lambda labels: loops.confusion_sums(labels, top, self.weight, expected, precision),
-            signed=signed,
-            expected=expected,
-            precision=precision,
-            predicted=predicted,
-            seen=seen,
-        )
+        def of(labels: Labels) -> Floats:
+            return loops.confusion_sums(labels, top, self.weight, expected, precision)
+
+        return Summing(of, signed, expected), precision, predicted, seen
 
     @cached_property
     def features(self) -> Floats:
@@ -348,53 +383,6 @@ class Context:
         pairs = self.mass**2 - float(np.square(self.weight).sum())
         sums = Summing(of, lambda _: residual_sums.product_length(self.features, self.residuals))
         return sums, pairs, pairs
-
-
-class ClassCurves:
-    """The largest standardised partial sum of each class, (m,), over cells of its probability."""
-
-    def __init__(self, rows: Context) -> None:
-        self.rows = rows
-        self.cells = np.empty(rows.probs.shape, np.uint8)
-        self.expected = np.empty((rows.m, CELLS))
-        for k in range(rows.m):
-            p = rows.probs[:, k]
-            # Ties stay together.
-            edges = variance_edges(p, np.square(rows.weight) * p * (1 - p))
-            self.cells[:, k] = np.searchsorted(edges, p)
-            self.expected[k] = np.bincount(self.cells[:, k], rows.weight * p, CELLS)
-        self.scale = np.sqrt(rows.variances + rows.steady)
-
-    def of(self, observed: Labels) -> Floats:
-        out = np.empty((len(observed), self.rows.m))
-        weight = self.rows.weight
-        loops.cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
-        return out
-
-    def signed(self, function: Function) -> ResidualStatistic:
-        def largest(sums: Floats) -> Floats:
-            carried = np.cumsum(sums.reshape(len(sums), -1, CELLS), axis=2)
-            return function(np.abs(carried).max(axis=2) / self.scale)
-
-        cells = self.cells + CELLS * np.arange(self.rows.m)
-        return self.rows.by_cell(cells, self.expected.size, largest)
-
-    def gaps_of(self, k: int) -> Floats:
-        """Return the observed less the expected weight of class k in each cell."""
-        own = self.rows.labels == k
-        observed = np.bincount(self.cells[own, k], self.rows.weight[own], CELLS)
-        return np.asarray(observed - self.expected[k])
-
-    def range_of(self, k: int, low: int, high: int) -> tuple[float, str]:
-        """Return the weight of the rows in some cells of class k, and which these are."""
-        p, cells = self.rows.probs[:, k], self.cells[:, k]
-        inside = (cells >= low) & (cells < high)
-        if not inside.any():
-            return 0.0, ""
-        first, last = p[inside].min(), p[inside].max()
-        before, after = p[p < first].max(initial=-1.0), p[p > last].min(initial=2.0)
-        around = None if before < 0 else before, first, last, None if after > 1 else after
-        return float(self.rows.weight[inside].sum()), range_words(*around)
 
 
 def pair_precision(variance: Floats, predicted: Ints, steady: float) -> Floats:

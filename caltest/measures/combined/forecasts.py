@@ -532,19 +532,6 @@ def _square(sums: Floats) -> Floats:
     return np.asarray(np.square(sums).sum(axis=1))
 
 
-def _first(sums: Floats) -> Floats:
-    return sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
-
-
-def _small(sums: Floats) -> Floats:
-    return -_first(sums)
-
-
-def _damped(sums: Floats) -> Floats:
-    # Sums of third and fourth powers have longer tails than the scale of a component allows.
-    return np.sign(sums[:, 0]) * np.log1p(np.abs(sums[:, 0]))
-
-
 def _score(
     key: str,
     title: str,
@@ -560,9 +547,14 @@ def _score(
     """
 
     def make(rows: ForecastContext) -> Component:
-        value = _damped if degree > 2 else _small if side < 0 else _first
         sums = rows.sums(hermite(degree), rows.along[by])
         return Component(rows, sums, value, partial(finding, rows), two_sided=side == 0)
+
+    def value(sums: Floats) -> Floats:
+        first = sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
+        if degree > 2:  # of longer tails than the scale of a component allows: damped
+            return np.asarray(np.sign(first) * np.log1p(np.abs(first)))
+        return -first if side < 0 else first
 
     return Kind(key, title, make, weight=weight)
 

@@ -162,11 +162,10 @@ class OneEvent:
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
-
-        def of(observed: Observed) -> Floats:
-            return self.sums_of(slope[None], observed)[:, 0]
-
-        return Summing(of, lambda _: flips.robust_z(slope * self.gaps))
+        return Summing(
+            lambda observed: self.sums_of(slope[None], observed)[:, 0],
+            lambda _: flips.robust_z(slope * self.gaps),
+        )
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
@@ -185,12 +184,11 @@ class OneEvent:
         """Return sums over bins of as many rows, their variances, and where bins begin and end."""
         number = np.minimum((BINS * self.shares(self.rows)).astype(np.int64), BINS - 1)
         limits = np.searchsorted(number, np.arange(BINS + 1))
-
-        def of(observed: Observed) -> Floats:
-            return bin_sums(observed, self.shift, self.scale, limits)
-
         noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
-        sums = Summing(of, lambda f: flips.of_cells(number, self.scale * self.gaps, BINS, f))
+        sums = Summing(
+            lambda observed: bin_sums(observed, self.shift, self.scale, limits),
+            lambda f: flips.of_cells(number, self.scale * self.gaps, BINS, f),
+        )
         return sums, noise, limits.astype(np.int64)
 
     def scores(self, functions: Floats | None = None) -> tuple[Summing, Floats]:

@@ -127,7 +127,7 @@ class PartialSumMeasure(Measure):
         return super().intervals if self.scaled else ("convex", *super().intervals)
 
     @property
-    def interval_instead(self) -> str | None:
+    def interval_instead(self) -> str | None:  # type: ignore[override]
         return "scaled=False" if self.scaled else None
 
 

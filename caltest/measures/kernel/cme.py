@@ -17,10 +17,10 @@ from caltest.errors import NotApplicable, an, invalid
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
+from caltest.measures.bound import RowStatistic
 from caltest.measures.fits import fitted
 from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.skce import SKCE
-from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_quadratic
 from caltest.numerics.class_sums import times_drawn

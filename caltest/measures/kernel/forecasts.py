@@ -49,17 +49,14 @@ def _outcomes(rows: Forecasts, law: Law) -> tuple[Floats, Law, float]:
 COMPARED = {"pit": _pit, "outcomes": _outcomes}
 
 
-def check_scalar(kernel: object, name: str) -> ScalarKernel:
-    """Check a scalar kernel."""
-    return checks.check_instance(kernel, ScalarKernel, name)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ForecastSKCE(ForecastMeasure):
     """The SKCE of forecasts with its estimator and kernels; see `forecast_skce`."""
 
     estimator: str = checks.option("unbiased", checks.one_of(("unbiased", "biased")))
-    kernel: ScalarKernel | None = checks.option(None, checks.optional(check_scalar))
+    kernel: ScalarKernel | None = checks.option(
+        None, checks.optional(lambda value, name: checks.check_instance(value, ScalarKernel, name))
+    )
     compare: str = checks.option("pit", checks.one_of(COMPARED))
     width: float | None = checks.option(None, checks.optional(checks.check_positive))
 

@@ -84,7 +84,7 @@ class KernelMeasure(Measure):
         return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
-    def lacking(self) -> tuple[str, ...]:
+    def lacking(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("bind_chunks", "residual_statistics") if self.size else ()
 
     @property
@@ -116,7 +116,7 @@ class KernelMeasure(Measure):
     def bind(self, predictions: Predictions) -> BoundMeasure:
         return (self.bind_blocks if self.size else self.bind_all_pairs)(predictions)
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
+    def bind_cells(self, cells: Cells, *, alone: bool = False) -> BoundCells:
         if self.size:
             return super().bind_cells(cells)
         bound = CellPairs(cells, self.witness_kernel, biased=self.is_biased)

@@ -85,6 +85,8 @@ class Belt(LogOdds):
     likelihood of the predictions is 0.
     """
 
+    _nodes: Support | None
+
     def __init__(self, units: Units, selection: Selection) -> None:
         super().__init__(units)
         self.selection, self.scale = selection, SUPREMUM * self.scale
@@ -108,19 +110,18 @@ class Belt(LogOdds):
         if not self.z.size:
             return
         self.shift, self.norm = polynomial_basis(self.z, self._weight, selection.last)
-        nodes = interpolation_nodes(self.z, self._weight)
-        self._nodes: Support | None = None
-        if nodes is not None:
-            self._nodes = binary_fit.support(
-                *nodes, basis_values(nodes[0], self.shift, self.norm).T
-            )
+        # Nodes with weights that give the same sums of smooth functions, where that is a saving.
+        bins, self._nodes = int(float(np.ptp(self.z)) / WIDTH) + 1, None
+        if 2 * NODES * bins <= self.z.size:
+            self._nodes = self._support(*binary_fit.chebyshev_nodes(self.z, self._weight, WIDTH))
 
     @cached_property
     def _rows(self) -> Support:
         """All rows: many take a while, and are needed only where nodes do not do."""
-        return binary_fit.support(
-            self.z, self._weight, basis_values(self.z, self.shift, self.norm).T
-        )
+        return self._support(self.z, self._weight)
+
+    def _support(self, z: Floats, weight: Floats) -> Support:
+        return binary_fit.support(z, weight, basis_values(z, self.shift, self.norm).T)
 
     def fitted(self, remedy: str) -> BeltFit:
         """Return the fit to what was observed; NotApplicable where no polynomial is unique."""
@@ -169,8 +170,11 @@ class Belt(LogOdds):
         return fit
 
     def _is_steep(self, gamma: Floats) -> bool:
-        """Return whether a polynomial is too steep for the nodes, if there are any."""
-        return self._nodes is not None and largest_rise(gamma, self._nodes) > STEEP
+        """Return whether a polynomial varies too much over the nodes of a bin, if there are any."""
+        if self._nodes is None:
+            return False
+        eta = (self._nodes.base[0] + gamma @ self._nodes.phi).reshape(-1, NODES)
+        return bool((np.abs(np.diff(eta, axis=1)).sum(axis=1) > STEEP).any())
 
     def coefficients(self, fit: BeltFit) -> Floats:
         """Return the polynomial of the first row of labels in powers of the log odds."""
@@ -241,12 +245,6 @@ def select_degree(
             kept[b, : d + 1] = gamma
         statistic[b], degree[b] = 2.0 * max(value, 0.0), max(d, first)
     return statistic, degree, kept, attained
-
-
-def largest_rise(gamma: Floats, fit: Support) -> float:
-    """Return the largest variation of eta over the nodes of a bin."""
-    eta = (fit.base[0] + gamma @ fit.phi).reshape(-1, NODES)
-    return float(np.abs(np.diff(eta, axis=1)).sum(axis=1).max())
 
 
 def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Floats:
@@ -346,15 +344,3 @@ def monomials(shift: Floats, norm: Floats) -> Floats:
             out[j + 1] -= norm[j] * out[j - 1]
         out[j + 1] /= norm[j + 1]
     return out
-
-
-def interpolation_nodes(z: Floats, w: Floats) -> tuple[Floats, Floats] | None:
-    """Replace rows by nodes with weights that give the same sums of smooth functions.
-
-    Returns
-    -------
-    tuple of two (12 bins,) arrays, or None
-        Nodes and weights, twelve for each bin that holds a row; None where that is no saving.
-    """
-    bins = int((float(z.max()) - float(z.min())) / WIDTH) + 1
-    return None if 2 * NODES * bins > z.size else binary_fit.chebyshev_nodes(z, w, WIDTH)

@@ -154,7 +154,7 @@ class Cox(OfCoefficient):
         return fits.limit_of(ratio, ratio.estimate(ratio.value()))
 
     @property
-    def interval_instead(self) -> str | None:
+    def interval_instead(self) -> str | None:  # type: ignore[override]
         both = self.tested == "both"
         return "test='calibration-slope' and 'calibration-in-the-large'" if both else None
 

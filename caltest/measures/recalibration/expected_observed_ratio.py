@@ -21,7 +21,7 @@ from caltest.measures.outcome import Ends, Outcome, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import residual_sums
 from caltest.predictions import Predictions
-from caltest.types import Floats, Labels
+from caltest.types import Floats
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, check_unweighted
 
@@ -54,11 +54,11 @@ class MeanCalibration(MeanScore):
 
     def scores(self, units: Units) -> ScoreSums:
         check_one_dimension(cast("RowUnits", units).predictions, self.title)
-
-        def of_residuals(labels: Labels, event: Floats, weight: Floats) -> Floats:
-            return residual_sums(labels, event, weight[np.newaxis])[:, 0]
-
-        return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=of_residuals)
+        return ScoreSums(
+            units,
+            lambda p: np.arange(2.0) - p[:, 1:],
+            fused=lambda y, p, w: residual_sums(y, p, w[np.newaxis])[:, 0],
+        )
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
@@ -342,17 +342,12 @@ def _interval(predictions: Predictions, level: float, method: str) -> ExpectedOb
     if predictions.has_dependence:
         if method != METHODS[-1]:
             raise NotApplicable(f"the method {method!r} takes rows as independent", WITH_CLUSTERS)
-        return ratio_of_clusters(predictions, level)
+        gap, n = gap_of(event_rows(predictions), "event", "all rows").at(level), predictions.n
+        found = ratio_of_counts(n * gap.predicted, round(n * gap.observed), n, level)
+        low, high = ratio_limits(gap)
+        return replace(found, low=low, high=high)
     expected, observed = float(predictions.probs[:, 1].sum()), int(predictions.labels.sum())
     return ratio_of_counts(expected, observed, predictions.n, level, method)
-
-
-def ratio_of_clusters(predictions: Predictions, level: float) -> ExpectedObserved:
-    """Return the ratio of events of rows that depend, with its interval by that of the gap."""
-    gap, n = gap_of(event_rows(predictions), "event", "all rows").at(level), predictions.n
-    found = ratio_of_counts(n * gap.predicted, round(n * gap.observed), n, level)
-    low, high = ratio_limits(gap)
-    return replace(found, low=low, high=high)
 
 
 def ratio_limits(gap: Gap) -> tuple[float, float]:

@@ -131,7 +131,12 @@ def fit(task: Task, sums: Floats) -> tuple[Floats, float]:
 
 def _climb(task: Task, theta: Floats, sums: Floats, present: Flags, free: Free) -> Floats:
     """Return where the likelihood comes to its supremum, from theta on, step by bounded step."""
-    axes = _axes(free, theta.size, task.largest)
+    # The change of (alpha, beta) by a free parameter; a unit moves a logit by up to 1.
+    kept, shared = free
+    axes = np.zeros((theta.size, kept.size + bool(shared.size)))
+    axes[kept, np.arange(kept.size)] = 1.0
+    axes[shared, -1] = 1.0
+    axes[theta.size // 2 :] /= max(task.largest, 1e-290)
 
     def value(x: Floats) -> tuple[Floats, float]:
         gradient, gain = _gradient(task, theta + axes @ x, sums, present)
@@ -155,16 +160,6 @@ def _climb(task: Task, theta: Floats, sums: Floats, present: Flags, free: Free) 
 
     noise = NOISE * float(task.weight.sum())
     return np.asarray(theta + axes @ climb(value, factor, np.zeros(axes.shape[1]), noise))
-
-
-def _axes(free: Free, size: int, largest: float) -> Floats:
-    """Return the change of (alpha, beta) by a free parameter; a unit moves a logit by up to 1."""
-    kept, shared = free
-    axes = np.zeros((size, kept.size + bool(shared.size)))
-    axes[kept, np.arange(kept.size)] = 1.0
-    axes[shared, -1] = 1.0
-    axes[size // 2 :] /= max(largest, 1e-290)
-    return axes
 
 
 def _free(reference: int, present: Flags) -> Free:

@@ -14,8 +14,8 @@ import scipy
 from caltest.lenses import Confidence
 from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
+from caltest.measures.bound import RowStatistic
 from caltest.measures.fits import fitted
-from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Predictions

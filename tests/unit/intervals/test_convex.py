@@ -5,8 +5,8 @@ import pytest
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import convex
 from caltest.intervals.base import counted
+from caltest.intervals.bootstrap import convex_interval
 from caltest.intervals.mean import ScoredRows
 from caltest.kernels import Exponential
 from caltest.measures.bins.ece import ECE, MCE, WORST, ClasswiseECE
@@ -84,7 +84,7 @@ def test_root_of_the_ucme_is_the_norm_of_its_gaps(m, weighted):
 def test_ends_of_the_ucme_are_squares():
     """The interval holds the estimate and is not below 0."""
     measure = UCME(kernel=Exponential(0.5))
-    found = convex.compute(measure, drawn(2), *OPTIONS)
+    found = convex_interval(measure, drawn(2), *OPTIONS)
     assert 0.0 <= found.low < measure.evaluate(drawn(2)) == pytest.approx(found.estimate)
     assert found.estimate < found.high
     assert FIXED in found.notes
@@ -93,10 +93,10 @@ def test_ends_of_the_ucme_are_squares():
 def test_gaps_without_variance_and_few_rows_have_no_interval():
     same = Predictions(np.full((10, 2), 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="gaps that vary between rows"):
-        convex.compute(ECE(), same, *OPTIONS)
+        convex_interval(ECE(), same, *OPTIONS)
     data = generative_model("M2", n=4, m=2, rng=1)
     with pytest.raises(NotApplicable, match="at least 5 observations, and there are 4"):
-        convex.compute(ECE(), data, *OPTIONS)
+        convex_interval(ECE(), data, *OPTIONS)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_measures_that_are_no_norm_have_no_gaps(measure):
 def test_interval_of_the_worst_bin_has_a_note():
     """A bin with few rows may be the worst."""
     data = drawn(2)
-    assert WORST in convex.compute(MCE(bins=4), data, *OPTIONS).notes
-    assert WORST not in convex.compute(ECE(bins=4), data, *OPTIONS).notes
+    assert WORST in convex_interval(MCE(bins=4), data, *OPTIONS).notes
+    assert WORST not in convex_interval(ECE(bins=4), data, *OPTIONS).notes
 
 
 @pytest.mark.parametrize("n", [248, 250])
