@@ -7,8 +7,7 @@ import functools
 import gc
 import os
 import random
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Workers share the cores, and BLAS would start as many threads in each; NumPy reads these once.
@@ -118,33 +117,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("slow"):
                 item.add_marker(skip)
         return
-    others = ("slow",) if runs_in_full(config) else ("full", "slow")
-    own = [item for item in items if not any(map(item.get_closest_marker, others))]
-    if not config.getoption("keyword"):
-        own = list(sampled(own, full=runs_in_full(config)))
-    kept = set(own)
+    others = other_tiers(config)
+    kept = {item for item in items if not any(map(item.get_closest_marker, others))}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def other_tiers(config: pytest.Config) -> tuple[str, ...]:
+    """Return the marks of tests that do not run."""
+    return ("slow",) if runs_in_full(config) else ("full", "slow")
 
 
 SOME, RATES = 10, 1  # cases of a test, and of one of rates, in the full tier
 
 
-def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield two cases of a test, in the full tier 10, of rates one, or as many as `cases` says.
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Keep two cases of a test, in the full tier 10, of rates one, or as many as `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
+    The others, three of four, never become items, which each process would make and leave out.
     """
-    cases = defaultdict(list)
-    for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
-    for name, own in cases.items():
-        mark = own[0].get_closest_marker("cases")
-        quick, options = (mark.args[0], mark.kwargs) if mark else (2, {})
-        some = RATES if own[0].path.parent == TESTS / "statistical" else max(quick, SOME)
-        number = options.get("full", some) if full else quick
-        yield from random.Random(name).sample(own, min(number, len(own)))  # noqa: S311 - no secret
+    config, test, calls = metafunc.config, metafunc.definition, metafunc._calls
+    if config.getoption("--slow") or config.getoption("keyword") or names_a_file(config):
+        return
+    others = other_tiers(config)
+    own = [call for call in calls if not any(mark.name in others for mark in call.marks)]
+    mark = test.get_closest_marker("cases")
+    quick, options = (mark.args[0], mark.kwargs) if mark else (2, {})
+    some = RATES if test.path.parent == TESTS / "statistical" else max(quick, SOME)
+    number = options.get("full", some) if runs_in_full(config) else quick
+    places = random.Random(test.nodeid).sample(range(len(own)), min(number, len(own)))  # noqa: S311 - no secret
+    kept = [own[i] for i in sorted(places)]
+    if own and not kept:  # a test without calls would be called without arguments
+        own[0].marks.append(pytest.mark.slow.mark)
+    calls[:] = kept or (own or calls)[:1]
 
 
 @pytest.hookimpl(wrapper=True)
