@@ -145,9 +145,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     for j in range(game.offset.size):
         changes[j] = math.exp(game.offset[j]) - 1.0
     _open(log_wealth, weights, log_one, levels, base)
-    reach = 0.0
-    for g in range(witness.size):
-        reach = max(reach, abs(witness[g]))
+    reach = farthest(witness)
     for i in range(P.shape[0]):
         label = y[i]
         _take(P, i, p, logs)
@@ -613,6 +611,15 @@ def largest(values: Floats) -> int:
         if values[k] > values[top]:
             top = k
     return top
+
+
+@njit()
+def farthest(values: Floats) -> float:
+    """Return the largest absolute value, 0 of none."""
+    most = 0.0
+    for j in range(values.size):
+        most = max(most, abs(values[j]))
+    return most
 
 
 @njit()

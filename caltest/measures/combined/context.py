@@ -23,6 +23,7 @@ from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.logistic import clipped_log_odds
+from caltest.numerics.loops import frozen
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.types import Codes, Floats, Hashes, Ints, Labels, Order
@@ -259,7 +260,7 @@ class Context:
 
     def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
-        table, chance = loops.ranks_of(self.probs, min(RANKS, self.m))
+        table, chance = loops.ranks_of(frozen(self.probs), min(RANKS, self.m))
         expected, squares = self.weight @ chance, np.square(self.weight)
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
 
@@ -312,7 +313,9 @@ class Context:
             return np.asarray(pairs.reshape(expected.shape), np.float64)
 
         return component.PairSums(
-            of=lambda labels: loops.confusion_sums(labels, top, self.weight, expected, precision),
+            of=lambda labels: loops.confusion_sums(
+                labels, top, frozen(self.weight), expected, precision
+            ),
             signed=signed,
             expected=expected,
             precision=precision,
@@ -368,7 +371,7 @@ class ClassCurves:
     def of(self, observed: Labels) -> Floats:
         out = np.empty((len(observed), self.rows.m))
         weight = self.rows.weight
-        loops.cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
+        loops.cell_extremes(observed, frozen(weight), self.cells, self.expected, self.scale, out)
         return out
 
     def signed(self, function: Function) -> ResidualStatistic:
