@@ -313,8 +313,9 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
         values = checks.check_logits(values, name=method)
     column = {name: k for k, name in enumerate(classes.tolist())}
     own = [column[name] for name in estimator.classes_.tolist()]
-    # Of three classes there are as many pairs.
-    pairs = len(own) == 3 and from_logits and _compares_pairs(estimator)
+    # Of three classes there are as many pairs, which an SVC scores, perhaps at a pipeline's end.
+    last = getattr(estimator, "_final_estimator", estimator)
+    pairs = from_logits and getattr(last, "decision_function_shape", "") == "ovo" and len(own) == 3
     if values.ndim != 2 or values.shape[1] != len(own) or pairs:
         rule = f"{method} of the estimator must give one column per class"
         got = "one per pair" if pairs else f"shape {values.shape} for {len(own)} classes"
@@ -323,9 +324,3 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
     scores[:, own] = values
     check = checks.check_logits if from_logits else partial(checks.check_probs, classes=classes)
     return Inputs(check(scores), from_logits=from_logits)
-
-
-def _compares_pairs(estimator: Any) -> bool:
-    """Tell whether it is an SVC, or ends in one, that scores pairs of classes."""
-    last = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
-    return getattr(last, "decision_function_shape", "") == "ovo"

@@ -294,20 +294,8 @@ class VarianceScaling(ForecastCalibrator):
         return inputs.stretched(self.factor_, self.offset_)
 
 
-class _OfPIT(ForecastCalibrator):
-    """A distribution of PIT values, fitted to those of the calibration set."""
-
-    @property
-    @abstractmethod
-    def levels_(self) -> Any:
-        """The distribution of the PIT values, frozen, of scipy.stats."""
-
-    def calibrate(self, inputs: Law) -> Law:
-        return inputs.recalibrated(self.levels_)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
-class BetaPIT(_OfPIT):
+class BetaPIT(ForecastCalibrator):
     r"""Beta recalibration: the PIT values of the calibration set have a beta distribution.
 
     .. math:: F'(y) = I_{F(y)}(a, b), \qquad F(Y) \sim \mathrm{Beta}(a, b),
@@ -361,9 +349,12 @@ class BetaPIT(_OfPIT):
         """The distribution of the PIT values."""
         return stats.beta(self.a_, self.b_)
 
+    def calibrate(self, inputs: Law) -> Law:
+        return inputs.recalibrated(self.levels_)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class IsotonicPIT(_OfPIT):
+class IsotonicPIT(ForecastCalibrator):
     r"""Isotonic recalibration: levels become the shares of PIT values that are below them.
 
     .. math:: F'(y) = G(F(y)), \qquad G(u_{(i)}) = \frac{i}{n + 1},
@@ -419,6 +410,9 @@ class IsotonicPIT(_OfPIT):
     def levels_(self) -> Any:
         """The distribution of levels, with the distribution function G."""
         return stats.rv_histogram((np.diff(self.shares_), self.knots_), density=False)
+
+    def calibrate(self, inputs: Law) -> Law:
+        return inputs.recalibrated(self.levels_)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

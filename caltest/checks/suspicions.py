@@ -193,6 +193,41 @@ def looked_at(groups: AnyArray) -> AnyArray:
     return groups
 
 
+def suspect_outcome(values: AnyArray, probs: Floats, labels: AnyArray, what: str) -> None:
+    r"""Warn where the value of a column decides the label, as that of the label itself does.
+
+    Of a column of what is known beforehand, calibrated predictions give that the probability
+    :math:`\prod_v \sum_k \prod_{i: v_i = v} p_{ik}`.
+
+    Parameters
+    ----------
+    values : (n,) array
+        The values of the column, or their numbers.
+    probs : (n,) or (n, m) array
+        Probabilities, of the second class or of all.
+    labels : (n,) array
+        Labels.
+    what : str
+        What rows have together.
+    """
+    for part in (slice(FIRST), slice(None)):
+        codes = np.unique(values[part], return_inverse=True)[1]
+        of_value = np.empty(codes.max() + 1, dtype=labels.dtype)
+        of_value[codes] = labels[part]
+        if len(codes) < LEAST or (of_value[codes] != labels[part]).any():
+            return
+    by_class = np.array([1 - probs, probs]) if probs.ndim == 1 else probs.T
+    if (by_class.argmax(axis=0) == labels).all():
+        return  # and so does a column that is made of the predictions
+    with np.errstate(divide="ignore"):
+        alike = np.array([np.bincount(codes, p) for p in np.log(by_class)])
+    if np.logaddexp.reduce(alike).sum() < math.log(CHANCE) and labels.min() < labels.max():
+        suspect(
+            f"all rows of one {what} have the same outcome, as where that column is the "
+            "outcome or made of it: take one that depends on predictions and features only"
+        )
+
+
 def suspect_index(**columns: Any) -> None:
     """Warn where pandas objects have the same rows in another order."""
     own = {k: v for k, v in columns.items() if type(v).__module__.partition(".")[0] == "pandas"}

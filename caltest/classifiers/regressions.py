@@ -44,11 +44,6 @@ class Targets:
     noise_off: float
     centre: Floats
 
-    @property
-    def same_noise(self) -> bool:
-        """Whether all rows have the same noise, and so all regressions the same covariance."""
-        return self.noise_on == self.noise_off
-
     def of(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return targets and noises of all classes for rows of the classes `codes`, (n, K)."""
         own = codes[:, None] == np.arange(len(self.on))
@@ -311,7 +306,7 @@ class SparseRegressions:
     def _solved(self, targets: Targets, kernel: RBFParameters, *, keep: bool = False) -> Solved:
         """Return the bound and the posteriors, and what the gradient of the bound needs."""
         K, M = len(targets.on), len(self.Z)
-        groups = 1 if targets.same_noise else K
+        groups = 1 if targets.noise_on == targets.noise_off else K
         linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))  # A 1 of each class, and A A'
         L = root_of_kernel(self.Z, kernel)
 
@@ -453,7 +448,7 @@ class ExactRegressions:
             return np.asarray(cholesky(covariance, lower=True, check_finite=False))
 
         n, K = values.shape
-        each = [(k,) for k in range(1 if targets.same_noise else K)]
+        each = [(k,) for k in range(1 if targets.noise_on == targets.noise_off else K)]
         roots = list(map_threads(root_of, each, self.n_jobs))
         weights, value = np.empty((n, K)), 0.0
         for k in range(K):

@@ -402,11 +402,15 @@ class VariationalGPClassifier(GPClassifier):
         middle = theta = self._start(X, 1.0)
         q = start(1 if K == 2 else K, len(Z))
         precision = PRECISION if K == 2 else GAIN  # to which the best q is found
+        expectation: Expectation = partial(softmax, points=antithetic(self.n_points, K))
+        if K == 2:
+            nodes, weights = hermite(NODES)
+            expectation = partial(bernoulli, nodes=nodes, weights=weights)
         # Samples where there are many rows, whose kernels are close; all.
         order, sizes = rng.permutation(len(X)), [len(X) // share for share in SHARES]
         samples: list[slice | Codes] = [np.sort(order[:s]) for s in sizes if s >= ROWS_FOR_SHARE]
         for rows in [*samples, slice(None)]:
-            data = Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
+            data = Labelled(X[rows], codes[rows], Z, expectation, self.n_jobs)
             ridge = _Ridge(prior(data, kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
             found = self._maximise(climb, theta, len(data.X), middle=middle, precision=precision)
@@ -420,13 +424,6 @@ class VariationalGPClassifier(GPClassifier):
     def _climb(self, ridge: _Ridge, theta: Floats) -> tuple[float, Floats]:
         value = ridge.climb(kernel_of(theta))
         return value, self._slope(gradient(ridge.known, ridge.q))
-
-    def _expectation(self) -> Expectation:
-        K = len(self.classes_)
-        if K == 2:
-            nodes, weights = hermite(NODES)
-            return partial(bernoulli, nodes=nodes, weights=weights)
-        return partial(softmax, points=antithetic(self.n_points, K))
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
         def part(X: Floats) -> tuple[Floats, Floats]:

@@ -66,7 +66,8 @@ def _test(
         if segments is not None:
             beside = None if out.is_verdict else by
             check_unused("on segments, except in caltest verdict and caltest report", by=beside)
-            check_unused("on segments", **rows)
+            alone = "on segments, which take rows as independent"
+            check_unused(alone, "leave out the segments", **rows)
         if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": file.unread, "engine": engine, "on_error": on_error}
             given |= {**rows, **file.columns_asked(by, segments)}

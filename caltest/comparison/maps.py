@@ -276,17 +276,12 @@ def inner_score(
     return mean_score(np.concatenate(values), np.concatenate(weights)), ruled
 
 
-def held_out(predictions: Rows, rows: Order, predicted: Any) -> Any:
-    """Return held-out rows with what a map predicts for them."""
-    return predictions.subset(rows).with_predicted(predicted)
-
-
 def to_score(predictions: Rows, rows: Order, predicted: Any) -> Any:
     """Return them as they are scored: of an ensemble the quantiles that a map may make of it.
 
     Between few members these have a smaller CRPS, whatever the map.
     """
-    return held_out(predictions, rows, getattr(predicted, "ranked", predicted))
+    return predictions.subset(rows).with_predicted(getattr(predicted, "ranked", predicted))
 
 
 def check_functions(functions: object, reserved: Collection[str]) -> dict[str, Any]:

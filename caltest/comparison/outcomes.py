@@ -144,11 +144,7 @@ class Setup:
     def pooled(self, parts: Sequence[FittedMap]) -> Predictions:
         """Return the held-out rows of all folds with what the maps predict for them."""
         found = np.concatenate([part.predicted for part in parts])
-        return cast("Predictions", all_maps.held_out(self.predictions, self.rows, found))
-
-    def reported(self, parts: Sequence[FittedMap]) -> dict[str, float]:
-        """Return the calibration errors of all folds together; none of forecasts."""
-        return scores.reported(self.pooled(parts), self.measures) if self.predictions.m else {}
+        return cast("Predictions", self.predictions.subset(self.rows).with_predicted(found))
 
     def fitted(self, calibrator: AnyCalibrator) -> list[FittedMap]:
         """Fit a calibrator to every training set."""
@@ -270,7 +266,7 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
                 own = cast("Any", first.fitted).calibrate(setup.data.rows(rows[order]).inputs)
             # Of all folds together the seed is that of the caller.
             seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
-            part = all_maps.held_out(predictions, rows[order], own)
+            part = predictions.subset(rows[order]).with_predicted(own)
             tests[folds] = known.get(folds) or setup.tests_of(part, seed)
     except NotApplicable as error:
         tests = {}
@@ -279,7 +275,7 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
         parts=tuple(parts),
         tests=tests,
         scores=losses,
-        measures=setup.reported(parts),
+        measures=scores.reported(setup.pooled(parts), setup.measures) if predictions.m else {},
         loss=scores.mean_score(losses[setup.score.title], setup.weight),
         notes=notes,
         remarks=tuple(remarks),

@@ -350,7 +350,9 @@ def test_calibration(
     if segments is not None:
         own: dict[str, Any] = {"test": test, "by": by, "null": null, "tolerance": tolerance}
         own |= {"equivalence": equivalence, "correction": correction}
-        check_for_segments(lens, options, **own, **vars(given.dependence))
+        check_for_segments(lens, options, **own)
+        alone, remedy = "on segments, which take rows as independent", "leave out the segments"
+        checks.check_unused(alone, remedy, **vars(given.dependence))
         settings |= {"n_resamples": n_resamples, "rng": rng, "level": level}
         with threads(checks.check_jobs(n_jobs)):
             return ways.run_segments(engine, replace(given, by=segments), lens, options, settings)

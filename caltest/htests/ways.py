@@ -213,7 +213,9 @@ def of_margins(
     result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"
-        raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
+        raise NotApplicable(
+            reason, "pass columns of a few values, two or more, or a smaller min_size"
+        )
     return result
 
 

@@ -22,7 +22,7 @@ from caltest.planning.results import Power, PowerRow, SampleSize, Setting, joine
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
 from caltest.planning.truths import as_distribution, counted, forecasts_of
 from caltest.predictions import ModelData, Rows
-from caltest.predictions.options import Procedure, Truth, WeightedOptions, parted
+from caltest.predictions.options import Procedure, Truth, WeightedOptions, check_names, parted
 from caltest.types import Floats
 
 MOST_ROWS = 10**7  # of a data set, which is drawn row by row
@@ -163,6 +163,7 @@ def power(
         raise invalid(rule, shown(n), "pass [100, 200, 500]")
     else:
         sizes = sorted({checks.check_integer(one, "n", most=MOST_ROWS) for one in values.tolist()})
+    check_names(study, PlannedStudy, power)
     drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
     planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     rows = list[list[PowerRow]]()
@@ -364,6 +365,7 @@ def sample_size(
     >>> planned.low <= planned.n <= planned.high
     True
     """
+    check_names(study, PlannedStudy, sample_size)
     drawn: Any = {"n_datasets": n_datasets, "n_resamples": n_resamples, "rng": rng}
     planned, setting = plan_study(model, data, y, options=study, n_jobs=n_jobs, **drawn)
     if len(planned.tests) != 1:

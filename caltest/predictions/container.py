@@ -184,6 +184,12 @@ class Predictions(Rows):
             self.__dict__.update(probs=matrix, _event=matrix[:, 1])  # one of them is kept
             return matrix
 
+    def _looked_at(self, groups: AnyArray) -> AnyArray:
+        event = self.__dict__.get("_event")
+        probs = self.probs if event is None else event
+        checks.suspicions.suspect_outcome(groups, probs, self.labels, "group")
+        return super()._looked_at(groups)
+
     # ---- where predictions come from ------------------------------------------------------------
 
     def with_predicted(self, predicted: Floats) -> Predictions:

@@ -87,6 +87,9 @@ MAGIC = {
 
 
 GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
+PACKED = (ZIP, b"BZh", b"\xfd7zXZ\x00", b"(\xb5/\xfd")  # ZIP, bzip2, xz and Zstandard
+IN_ZIP = (b"xl/", b"docProps/", b"_rels/", b"[Content_Types]", b"mimetype", b".npy")  # of tables
 
 
 COLUMNAR = ("parquet", "feather")
@@ -353,6 +356,8 @@ def _open(path: AnyFile, how: FileOptions) -> Opened:
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
         head = _head(source)
+    if head.startswith(PACKED) and not (head.startswith(ZIP) and any(x in head for x in IN_ZIP)):
+        raise invalid("path must be a table, or one packed by gzip", f"{name!r}", "unpack it")
     opened = Opened(source, kind or _kind_of(head) or "csv", name, sheet=how.get("sheet"))
     if opened.kind != "excel":
         check_unused("where the file is no spreadsheet", sheet=opened.sheet)
@@ -566,7 +571,11 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
             if len(fields) > len(header):
                 rule = "each line of the file must have as many fields as its header"
                 got = f"{len(fields)} for {len(header)} at line {line} of {opened.name!r}"
-                remedy = f"correct that line; quote fields that hold {opened.sep!r}"
+                remedy = (
+                    f"correct that line; quote fields that hold {opened.sep!r}"
+                    if len(header) > 1
+                    else "drop what stands above the names of the columns"
+                )
                 raise invalid(rule, got, remedy) from error
         frame = _csv(opened, infer_schema_length=None)
     frame = _named_once(frame.rename(str.strip))

@@ -88,10 +88,15 @@ class Rows(ABC):
             # Rows without weight take no part, nor do those whose squares vanish, as in cells.
             share = np.where(share < LEAST_SHARE, 0.0, share)
             weights = checks.read_only(share / share[share > 0].mean())
-        values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
+        self.__dict__.update(outcomes)
+        values = None if groups is None else self._looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
         about = (weights, values, dependent, CLUSTER, source, library, None)
-        self.__dict__.update(outcomes, **dict(zip((*OF_ROWS, *ABOUT), about, strict=True)))
+        self.__dict__.update(zip((*OF_ROWS, *ABOUT), about, strict=True))
+
+    def _looked_at(self, groups: AnyArray) -> AnyArray:
+        """Return groups, and warn where they look like a mistake."""
+        return suspicions.looked_at(groups)
 
     def _with(self, redrawing: Redraws = None, **changes: object) -> Self:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
@@ -258,7 +263,7 @@ class Rows(ABC):
 
     def with_groups(self, groups: object, name: str = "groups") -> Self:
         """Give each row a group; messages name these as they were passed."""
-        values = suspicions.looked_at(checks.check_groups(groups, self.n, name))
+        values = self._looked_at(checks.check_groups(groups, self.n, name))
         return self._with(groups=values, grouped_by=None)
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Self:

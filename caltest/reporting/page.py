@@ -357,7 +357,11 @@ def report(
     jobs, maps = checks.check_jobs(n_jobs), _calibrators(recalibrate)
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
-        checks.check_unused("with segments", cluster=cluster)
+        checks.check_unused(
+            "with segments, which take rows as independent",
+            "leave out the segments",
+            cluster=cluster,
+        )
     wanted = {"grades": grades, "segments": segments, "cluster": cluster, "tolerance": tolerance}
     needs_rows = {"recalibrate": bool(maps)} | {k: one is not None for k, one in wanted.items()}
     for name in ("features", "from_logits", "renormalize", "ordinal"):

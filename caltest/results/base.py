@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 import numpy as np
 
 from caltest import render
-from caltest.checks import check_schema, checks_values, read_only
+from caltest.checks import check_schema, checks_values, parse_json, read_only
 from caltest.errors import invalid
 from caltest.types import AnyArray
 
@@ -167,8 +167,7 @@ class Printable(ABC):
     def __str__(self) -> str:
         return render.text(self._sheet())
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def to_html(self) -> str:
         """Return the result as an HTML fragment in which every value is escaped."""
@@ -224,6 +223,27 @@ class Result(Printable, Settled):
         named = {"schema": self.schema} if self.schema else {}
         values = named | self.to_dict(include_null=include_null)
         return json.dumps(values, indent=indent, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild the result from the text that `to_json` gave.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        Result
+            An equal one, without what `to_json` leaves out.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is no JSON, cut off, or that of another kind of result.
+        """
+        return cls.from_dict(parse_json(text, "text must be JSON", "pass that of to_json()"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

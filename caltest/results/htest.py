@@ -69,8 +69,9 @@ class HTest(Decided, Result):
         as extreme as this one.
     if_calibrated : tuple of float
         Mean of the statistic over redrawn labels, and the lower and upper limit of 95 % of its
-        values; one is infinite where the test is one-sided. Empty where the null is not "exact" or
-        has no resamples, and of the test "combined", whose statistic has no unit.
+        values; one is infinite where the test is one-sided. Where all label vectors are listed,
+        these are weighted by their probabilities. Empty where the null is not "exact", and of the
+        test "combined", whose statistic has no unit.
     n, m : int
         Numbers of observations and of classes of the predictions.
     lens : str

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from caltest.checks import check_integer, check_light_bounds, parse_json, read_only
+from caltest.checks import check_integer, check_light_bounds, read_only
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.render import Sheet, named
@@ -380,11 +380,6 @@ class GroupsTest(HTestTable):
         return ()
 
     @property
-    def least_pvalue(self) -> float:
-        """The smallest p-value that there can be."""
-        return 0.0
-
-    @property
     def n(self) -> int:
         """The number of rows of all groups; where these overlap, that of the largest."""
         return int(self.sizes.max() if self.overlap else self.sizes.sum())
@@ -494,25 +489,3 @@ class GroupsTest(HTestTable):
         table = self._columns()
         rows = zip(*table.values(), strict=True)
         return [dict(zip(table, map(plain, row), strict=True)) for row in rows]
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Rebuild the result from the text that `to_json` gave.
-
-        Parameters
-        ----------
-        text : str
-            JSON.
-
-        Returns
-        -------
-        GroupsTest
-            The result.
-
-        Raises
-        ------
-        InvalidInput
-            If the text is no JSON, or that of something else.
-        """
-        rule = "a test of groups must be read from JSON"
-        return cls.from_dict(parse_json(text, rule, "pass what its to_json() gave"))

@@ -243,6 +243,9 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     items = present.tolist() if present.dtype.kind == "O" else []
     if items and all(isinstance(item, dt.date) for item in items):
         present = np.array([*map(_on_the_clock, items)], dtype="datetime64[us]")
+    elif items and all(isinstance(item, dt.timedelta) for item in items):
+        present = np.array(items, dtype="timedelta64[us]")
+    name = named(name)  # as conditions say it
     codes = np.empty(n, dtype=np.int64)
     cuts: list[str] = []
     numeric = numbers_of(present)
@@ -252,6 +255,8 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         codes[~lacks] = np.searchsorted(ends, numeric, side="left")
         if present.dtype.kind == "M":
             cuts = checks.group_values(ends.astype("datetime64[us]"), name).tolist()
+        elif present.dtype.kind == "m":
+            cuts = _durations(ends.astype("timedelta64[us]"))
         else:
             cuts = _short_cuts(ends.tolist(), np.sort(numeric))
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
@@ -262,6 +267,8 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
         elif present.dtype.kind in "OT":
             present = np.array([str(item) for item in present.tolist()], dtype=str)
         distinct, codes[~lacks] = np.unique(present, return_inverse=True)
+        if distinct.dtype.kind == "m":
+            distinct = np.array(_durations(distinct))
         texts = _short(distinct.tolist()) if distinct.dtype.kind == "f" else map(named, distinct)
         conditions = [f"{name} = {text}" for text in texts]
     if lacks.any():
@@ -288,13 +295,20 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
     """Return the values as numbers that can be cut, or None where they are names."""
     if present.dtype.kind in "iuf":
         return present if present.itemsize <= 8 else present.astype(np.float64)
-    if present.dtype.kind == "M":
-        return present.astype("datetime64[us]").astype(np.int64)
+    if present.dtype.kind in "mM":
+        return present.astype(f"{present.dtype.kind}8[us]").astype(np.int64)
     if present.dtype.kind != "O" or not present.size:
         return None
     kinds = {type(item) for item in present.tolist()} - {int, float, Decimal}
     numeric = all(issubclass(kind, np.integer | np.floating) for kind in kinds)
     return checks.as_numbers(present, "segments").astype(np.float64) if numeric else None
+
+
+def _durations(values: AnyArray) -> list[str]:
+    """Write durations in the largest unit in which they all are whole."""
+    units = (values.astype(f"m8[{unit}]") for unit in ("D", "h", "m", "s", "us"))
+    whole = next(some for some in units if (some == values.astype("m8[us]")).all())
+    return [str(one).removesuffix("s" if one.astype(int) == 1 else "") for one in whole]
 
 
 def _short_cuts(cuts: list[float], values: AnyArray) -> list[str]:

@@ -254,6 +254,8 @@ def _chunks(
     kept, sided, without = list[Column](), list[Column](), list[str]()
     for name, values in source.columns.items():
         cut = column_of(values, n, name, parts)
+        in_order = cut.codes[rows.order]
+        checks.suspicions.suspect_outcome(in_order, rows.event, rows.happens, f"value of {name!r}")
         common = without_rare(cut, least)
         if common is None:
             without.append(name)
@@ -274,7 +276,9 @@ def _chunks(
             chunks += SegmentBlock.of(whole.crossed(d, united=True))
     if len(chunks) == 1:
         reason = f"no segment has at least {least} rows and leaves out some"
-        raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
+        raise NotApplicable(
+            reason, "pass columns of a few values, two or more, or a smaller min_size"
+        )
     return chunks, without
 
 

@@ -162,7 +162,7 @@ def test_result_keeps_to_its_schema_and_is_read_back(name):
     result = MAKERS[name]()
     schema = bundled(result.schema.split("/")[1])
     jsonschema.Draft202012Validator(schema).validate(json.loads(result.to_json()))
-    again = type(result).from_dict(json.loads(json.dumps(result.to_dict())))
+    again = type(result).from_json(result.to_json())
     assert again == result or name == "Monitor"  # which goes on, and is no value
     assert str(again) == str(result)
     assert again.to_dict() == result.to_dict()
@@ -192,6 +192,9 @@ def test_other_json_is_refused(name):
     for values in ({}, [], None):
         with pytest.raises(InvalidInput):
             type(result).from_dict(values)
+    for text, error in (("{", "JSONDecodeError"), (None, "TypeError")):
+        with pytest.raises(InvalidInput, match=f"must be JSON; got {error}"):
+            type(result).from_json(text)
 
 
 @pytest.mark.cases(1, full=3)

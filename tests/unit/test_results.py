@@ -93,6 +93,24 @@ def test_what_a_statistic_is_if_calibrated_is_printed(options, quantiles, within
     assert type(result).from_dict(json.loads(result.to_json())) == result
 
 
+@pytest.mark.parametrize(("test", "one_sided"), [("kce", True), ("brier", False)])
+def test_mean_if_calibrated_of_few_rows_is_that_of_all_label_vectors(test, one_sided):
+    """It is as exact as the p-value, in the unit of the estimate."""
+    p, observed = np.array([0.2, 0.9, 0.35, 0.6, 0.75]), [0, 1, 1, 0, 1]
+    result = ct.test_calibration(p, observed, test=test)
+    every = np.indices((2,) * 5).reshape(5, -1).T
+    values = [ct.test_calibration(p, labels, test=test).estimate for labels in every]
+    order, probs = np.argsort(values), np.where(every, p, 1 - p).prod(axis=1)
+    values, below = np.array(values)[order], np.cumsum(probs[order])
+    mean, low, high = result.if_calibrated
+    assert mean == pytest.approx(values @ probs[order])
+    assert high == pytest.approx(values[np.argmax(below >= (0.95 if one_sided else 0.975))])
+    lowest = -math.inf if one_sided else values[np.argmax(below >= 0.025)]
+    assert low == pytest.approx(lowest)
+    assert "all 32 label vectors" in str(result)
+    assert "if calibrated" in str(result)
+
+
 def test_no_mean_if_calibrated_of_other_nulls_and_of_combinations():
     """The combined test has no unit; a formula, signs of clusters and a tolerance have no mean."""
     rng = np.random.default_rng(3)

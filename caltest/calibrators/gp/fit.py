@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import matmul_toeplitz, solve_triangular
@@ -183,16 +183,6 @@ def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Fl
     return np.maximum(variance, 0.0) + q.noise
 
 
-def functions_around(
-    q: process.LatentPosterior, at: process.Projection, within: optimize.Interval, S: int, rng: Any
-) -> Floats:
-    """Draw S functions around the mean, which do not depend on classes, on the grid, (G, S)."""
-    ratio = (within[1] - within[0]) / q.scale
-    half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, rng, q.kernel)
-    values, _ = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), at, within[0])
-    return _with_mirror(values, S)
-
-
 def mean_softmax(
     q: process.LatentPosterior,
     within: optimize.Interval,
@@ -210,7 +200,12 @@ def mean_softmax(
     """
     K, at = z.shape[1], process.project(q, process.grid(*within, q.scale, q.kernel))
     unexplained = marginals(at.A, q.variance, q.m, q.C)[1]
-    paths = functions_around(q, at, within, S, rng) if full else None
+    paths = None
+    if full:  # S functions around the mean, which do not depend on classes, on the grid
+        ratio = (within[1] - within[0]) / q.scale
+        half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, rng, q.kernel)
+        values, _ = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), at, within[0])
+        paths = _with_mirror(values, S)
     classes = _with_mirror(rng.standard_normal((K, (S + 1) // 2)), S)
 
     def block(z: Floats, mean: Floats) -> Floats:

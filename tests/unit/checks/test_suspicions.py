@@ -144,3 +144,23 @@ def test_counted_rows_are_looked_at():
         assert "fit the labels far better as P(bad)" in message
     right = {"classes": ["good", "bad"], **given}
     assert ct.test_calibration(df, test="ks", **right).data_name == "data frame, event: bad"
+
+
+def test_column_that_decides_the_outcome_is_no_group_and_no_segment():
+    """As the label, or whether a prediction was right; not one that few rows share."""
+    words = "all rows of one {} have the same outcome"
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.2, 0.8, 200)
+    y = (rng.random(200) < p).astype(int)
+    settings = {"rng": 1, "n_resamples": 9}
+    (message,) = told(lambda: ct.test_calibration(p, y, by=y, test="ks", **settings))
+    assert words.format("group") in message
+    P3 = np.column_stack([1 - p, p / 2, p / 2])
+    columns = {"site": np.arange(200) % 3, "right": P3.argmax(axis=1) == y}
+    (message,) = told(lambda: ct.test_calibration(P3, y, segments=columns, **settings))
+    assert words.format("value of 'right'") in message
+    single = np.arange(200) // 2 * 2 + y * (np.arange(200) % 2)
+    assert not any("outcome" in one for one in told(lambda: ct.Predictions(p, y, groups=single)))
+    assert not told(lambda: ct.Predictions(p, y, groups=np.arange(200) % 3))
+    (message,) = told(lambda: ct.Predictions(p, p > 0.5, groups=p > 0.5))
+    assert "the predicted class is right in all 200 rows" in message

@@ -278,7 +278,10 @@ def test_segments_are_those_of_python(caltest, wards_csv):
         (("--segments", "y"), "--segments must not be the label"),
         (("--segments", "site", "--test", "ece"), "--test has no effect on segments"),
         (("--segments", "site", "--by", "ward"), "by has no effect on segments"),
-        (("--segments", "site", "--cluster", "ward"), "cluster has no effect on segments"),
+        (
+            ("--segments", "site", "--cluster", "ward"),
+            "take rows as independent; got 'ward'; leave out the segments",
+        ),
         (("--segments", "site", "--set", "bandwidth=2"), "--set for --segments must be one of"),
     ],
 )

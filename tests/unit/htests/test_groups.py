@@ -340,12 +340,6 @@ def test_json_and_records_hold_all_groups():
         _ = run(shops()).rejected
 
 
-def test_text_that_is_no_json_is_refused():
-    for text, error in (("{", "JSONDecodeError"), (None, "TypeError")):
-        with pytest.raises(InvalidInput, match=f"must be read from JSON; got {error}"):
-            GroupsTest.from_json(text)
-
-
 def test_command_line(tmp_path, capsys, monkeypatch):
     """A pattern of files by group, as text and as CSV."""
     monkeypatch.chdir(tmp_path)

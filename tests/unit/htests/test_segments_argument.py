@@ -52,6 +52,10 @@ def test_more_classes_are_seen_under_the_confidence_lens():
         ({"null": "bootstrap"}, "null has no effect on segments"),
         ({"tolerance": 0.1}, "tolerance has no effect on segments"),
         ({"equivalence": True}, "equivalence has no effect on segments"),
+        (
+            {"cluster": SITE},
+            "cluster .* segments, which take rows as independent; .*; leave out the",
+        ),
         ({"by": SITE}, "by has no effect on segments"),
         ({"correction": "holm"}, "correction has no effect on segments"),
         ({"correction": None}, "correction has no effect on segments"),

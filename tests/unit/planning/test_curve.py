@@ -179,7 +179,6 @@ def test_progress_counts_all_data_sets():
         ({"null": "exakt"}, "did you mean 'exact'"),
         ({"null": "tolerance"}, "must come with a tolerance; got none; pass tolerance= alone"),
         ({"bins": 3}, "options must be taken by a test"),
-        ({"by": "site"}, "got 'by'; leave it out"),
         ({"equivalence": True}, "equivalence must come with a tolerance"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
         ({"rng": -1}, "rng must be None"),

@@ -1,5 +1,6 @@
 """Files of tables: formats by name, open files, and writing what was read."""
 
+import bz2
 import contextlib
 import datetime as dt
 import gzip
@@ -123,6 +124,9 @@ def test_quotes_inside_fields_stand_for_themselves(tmp_path):
     [
         ("t.json", b"[]", "the reader reports: it has no columns"),
         ("t.csv", b"y,p\n1,0.5\n0,0.2\0\n", "which holds binary data; convert the file"),
+        ("t.csv", b"Results\n\ny,p\n1,0.5\n", "drop what stands above the names of the columns"),
+        ("t.csv.bz2", bz2.compress(b"y,p\n1,0.5\n"), "packed by gzip; got 't.csv.bz2'; unpack it"),
+        ("t.zip", b"PK\3\4\0\0t.csv y,p", "packed by gzip; got 't.zip'; unpack it"),
     ],
 )
 def test_what_is_no_table_is_told_apart(tmp_path, name, content, words):

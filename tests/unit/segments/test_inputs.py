@@ -259,3 +259,25 @@ def test_times_are_cut_as_numbers_are(times, cuts):
     assert column.conditions[1] == f"when in ({cuts[0]}, {cuts[1]}]"
     assert np.bincount(column.codes).tolist() == [10, 10, 10, 10]
     assert column_of([dt.date(2024, 1, 1), None], 2, "when", 4).conditions[1] == "when missing"
+
+
+def test_durations_are_cut_as_dates_are():
+    """Also where each row has another; in the largest unit in which they are whole."""
+    days = pd.to_timedelta(np.arange(N), unit="D")
+    for values in (days, days.to_pytimedelta()):
+        column = column_of(values, N, "stay", 3)
+        assert column.conditions[0] == "stay <= 39 days"
+        assert np.bincount(column.codes).tolist() == [40, 40, 40]
+    few = column_of(pd.to_timedelta(np.arange(N) // 40, unit="h"), N, "stay", 3)
+    assert few.conditions == ("stay = 0 hours", "stay = 1 hour", "stay = 2 hours")
+
+
+def test_column_without_a_name_is_quoted():
+    assert column_of(SITE, N, "", 3).conditions[0] == "'' = a"
+
+
+def test_column_of_one_value_is_not_told_to_have_fewer():
+    """Nor one that lacks all values; two values are what it takes."""
+    for values in (np.ones(N), np.full(N, np.nan)):
+        with pytest.raises(NotApplicable, match="pass columns of a few values, two or more"):
+            run(P, Y, segments={"constant": values})
