@@ -143,4 +143,6 @@ def _average(kernels: Floats, codes: Codes, prior: float, mean: Floats) -> None:
         for j in range(len(codes)):
             if kernels[i, j] - top > NEGLIGIBLE:
                 mean[i, codes[j]] += np.exp(kernels[i, j] - top)
-        mean[i] /= mean[i].sum()
+        mass = mean[i].sum()
+        for k in range(mean.shape[1]):
+            mean[i, k] /= mass

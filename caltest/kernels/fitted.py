@@ -15,7 +15,7 @@ from caltest.kernels import bandwidth as rules
 from caltest.kernels.simplex import MatrixKernel, ScalarKernel
 from caltest.numerics import recursion
 from caltest.numerics.logistic import clipped_log_odds
-from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.loops import frozen, map_threads, njit
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 
@@ -396,9 +396,7 @@ def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
         raise NotApplicable(got, "take a one-dimensional lens such as 'confidence', or metric='tv'")
     elif kernel.metric == "tv":
         unit = 0.5
-    rows = rows.view()
-    rows.flags.writeable = False
-    return rows, unit
+    return frozen(rows), unit
 
 
 def event_coordinates(kernel: ScalarKernel, event: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.loops import frozen
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 from caltest.units import check_one_dimension
@@ -22,7 +23,7 @@ def uniform_cells(predictions: Predictions, bins: int) -> Cells:
     """Number the cells of a grid of `bins` for each class; for two classes, of P(class 1) alone."""
     probs = predictions.probs[:, 1:] if predictions.m == 2 else predictions.probs
     codes = np.empty(probs.shape, label_dtype(bins))
-    uniform_bins(probs, bins, codes)
+    uniform_bins(frozen(probs), bins, codes)
     if predictions.m == 2:
         occupied = np.bincount(codes[:, 0]) > 0
         return (np.cumsum(occupied) - 1)[codes[:, 0]], int(occupied.sum())

@@ -145,7 +145,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     for j in range(game.offset.size):
         changes[j] = math.exp(game.offset[j]) - 1.0
     _open(log_wealth, weights, log_one, levels, base)
-    reach = np.max(np.abs(witness)) if witness.size > 0 else 0.0
+    reach = farthest(witness)
     for i in range(P.shape[0]):
         label = y[i]
         _take(P, i, p, logs)
@@ -244,8 +244,11 @@ def _impossible(counts: Codes, crossed: Codes, wins: Floats) -> None:
     """Note the row whose outcome had probability 0: all is crossed there, and no bet wins."""
     if counts[IMPOSSIBLE] < 0:
         counts[IMPOSSIBLE] = counts[ROWS]
-    crossed[crossed == 0] = counts[ROWS]
-    wins[:] = 1.0
+    for j in range(crossed.size):
+        if crossed[j] == 0:
+            crossed[j] = counts[ROWS]
+    for g in range(wins.size):
+        wins[g] = 1.0
 
 
 @njit()
@@ -289,7 +292,9 @@ def _multiply(wins: Floats, product: Floats, restarted: Floats, log_one: float) 
 @njit()
 def _open(log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, out: Floats) -> None:
     """Begin a block: wealth relative to the largest, which becomes the unit."""
-    most, best = max(log_one, log_wealth.max()), levels[BEST]
+    most, best = log_one, levels[BEST]
+    for g in range(log_wealth.size):
+        most = max(most, log_wealth[g])
     if best > 0.0 and most != levels[OFFSET]:  # the same unit is not rounded again
         levels[BEST] = math.exp(math.log(best) + levels[OFFSET] - most)
     levels[OFFSET] = most
@@ -301,7 +306,8 @@ def _open(log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, o
 def _sum_parts(game: Game, log_wealth: Floats, tops: Floats, sums: Floats) -> None:
     """Write the logarithm of the e-value of each part, from those of its largest bet."""
     weights, part_of = game.weights, game.part_of
-    tops[:], sums[:] = -math.inf, 0.0
+    for j in range(tops.size):
+        tops[j], sums[j] = -math.inf, 0.0
     for g in range(weights.size):
         tops[part_of[g]] = max(tops[part_of[g]], log_wealth[g])
     for g in range(weights.size):
@@ -318,12 +324,15 @@ def _note(totals: Floats, path: Floats, counts: Codes) -> None:
     if counts[POINTS] == path.shape[0]:
         half = path.shape[0] // 2
         for j in range(half):
-            path[j] = path[2 * j + 1]
+            for k in range(path.shape[1]):
+                path[j, k] = path[2 * j + 1, k]
         counts[POINTS] = half
         counts[STRIDE] *= 2
         if counts[ROWS] % (counts[STRIDE] * BLOCK) != 0:
             return
-    point, most, whole = counts[POINTS], totals.max(), 0.0
+    point, most, whole = counts[POINTS], -math.inf, 0.0
+    for j in range(totals.size):
+        most = max(most, totals[j])
     for j in range(totals.size):
         whole += math.exp(totals[j] - most)
         path[point, 2 + j] = totals[j]
@@ -522,7 +531,10 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     after = max(rows + 1, math.ceil(REFIT * rows))
     if memory < 1.0:
         after = min(after, rows + int(0.1 / (1.0 - memory)) + 1)
-        cells *= math.pow(memory, float(after - rows))
+        kept = math.pow(memory, float(after - rows))
+        for k in range(cells.shape[0]):
+            for c in range(n_cells):
+                cells[k, c] *= kept
     counts[REFIT_AT] = after
 
 
@@ -599,6 +611,15 @@ def largest(values: Floats) -> int:
         if values[k] > values[top]:
             top = k
     return top
+
+
+@njit()
+def farthest(values: Floats) -> float:
+    """Return the largest absolute value, 0 of none."""
+    most = 0.0
+    for j in range(values.size):
+        most = max(most, abs(values[j]))
+    return most
 
 
 @njit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import frozen, njit
 from caltest.types import Floats, Ints, Labels
 
 EMPTY = -1
@@ -113,7 +113,7 @@ def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) 
     """
     weight = np.ones(event.size) if weight is None else weight
     # Sums along an axis would take longer to compile than all of the loop.
-    return np.asarray(_copies(event, labels, weight, bins).sum(axis=0))
+    return np.asarray(_copies(frozen(event), frozen(labels), frozen(weight), bins).sum(axis=0))
 
 
 @njit()

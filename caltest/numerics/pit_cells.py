@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest.numerics.cell_counts import normal_quantile
 from caltest.numerics.labels import BITS, GAMMA, SPARE, hashed
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import frozen, njit
 from caltest.types import Floats, Hashes, Ints
 
 VERY_MANY = 1 << 17  # rows whose redrawn numbers are not kept
@@ -71,7 +71,7 @@ class PitCells:
 
     def of(self, uniform: Floats) -> Ints:
         """Return the numbers of the cells that numbers (n,) are in, in (2^-53, 1 - 2^-53)."""
-        return _cells(uniform, self.bits, self.parts, self._tail.size)
+        return _cells(frozen(uniform), self.bits, self.parts, self._tail.size)
 
     def sums(self, uniform: Floats, columns: Floats) -> Floats:
         """Return the sums (B, cells, Q) of columns (n, Q) over rows with numbers (B, n)."""
@@ -85,7 +85,7 @@ class PitCells:
     def redrawn_sums(self, rows: Hashes, keys: Hashes, column: Floats) -> Floats:
         """Return those (B, cells) of one column (n,) and the numbers that keys give the rows."""
         out = np.zeros((keys.size, self.widths.size))
-        _add_drawn(rows, keys, column, (self.bits, self.parts, self._tail.size), out)
+        _add_drawn(rows, keys, frozen(column), (self.bits, self.parts, self._tail.size), out)
         return out
 
     def redrawn(self, sizes: Ints, keys: Hashes) -> Ints:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caltest.numerics.logistic import PLAIN, newton_sums
-from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.loops import frozen, map_threads, njit
 from caltest.types import Codes, Floats
 
 Pair = tuple[float, float]
@@ -107,9 +107,10 @@ def _part(z: Floats, y: Codes, weight: Floats, theta: Floats) -> tuple[float, Fl
     size = max(1, BLOCK // m)
     for start in range(0, len(z), size):
         rows = slice(start, start + size)
-        e, observed = _exponents(z[rows], y[rows], theta)
+        seen = frozen(z[rows]), frozen(y[rows])
+        e, observed = _exponents(*seen, theta)
         # numpy's exponential is faster than one inside of a compiled loop.
-        value += _add(z[rows], y[rows], weight[rows], np.exp(e, out=e), observed, sums, g[rows])
+        value += _add(*seen, weight[rows], np.exp(e, out=e), observed, sums, g[rows])
     return value, sums, g.T @ g
 
 

@@ -224,7 +224,7 @@ def score(
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
     standard = (family.deviation, family.skewness, family.share, scores)
     if family.mean:
-        loops.score_sums(total, family.expected, *standard)
+        loops.score_sums(total, np.ascontiguousarray(family.expected), *standard)
     np.maximum(walk[2:], walk[:2], out=walk[2:])  # the last steps end
     if family.cumulative:
         loops.raise_by_intervals(walk[2:], *standard)

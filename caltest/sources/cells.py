@@ -13,6 +13,7 @@ import numpy as np
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_counts
 from caltest.numerics.labels import row_hashes
+from caltest.numerics.loops import frozen
 from caltest.predictions import Predictions
 from caltest.predictions.container import event_column
 from caltest.predictions.tables import crossed_names
@@ -325,7 +326,7 @@ class ManyCells:
         place = np.floor(p * GRID).astype(np.int64)
         in_bins: dict[int, Any] = {count: np.empty(p.size, np.uint32) for count in bins}
         for count, own in in_bins.items():
-            uniform_bins(p[:, np.newaxis], count, own[:, np.newaxis])
+            uniform_bins(frozen(p[:, np.newaxis]), count, own[:, np.newaxis])
         name, variance = str(predictions.classes[1]), n * p * (1.0 - p)
         cells = Cells(place, in_bins, n, events, n * p, variance, p, p, name)
         start = np.searchsorted(at[first], np.arange(names.size + 1))

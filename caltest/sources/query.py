@@ -21,7 +21,7 @@ from caltest.errors import InvalidInput, invalid
 from caltest.lazy import pl
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import frozen, njit
 from caltest.predictions.parts import stacked
 from caltest.sources import weights
 from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbers
@@ -385,7 +385,7 @@ class Counting:
         sums = {name: table[name].to_numpy() for name in columns}
         place = sums["place"].astype(np.int64)
         numbers = (sums[name] for name in ("n", "r1", "r2", "least", "most"))
-        given = (one.astype(np.float64, copy=False) for one in numbers)
+        given = (frozen(one.astype(np.float64, copy=False)) for one in numbers)
         expected, variance, least, most = _moments(place, *given)
         bins = {count: sums[f"b{count}"].astype(np.int64) for count in self.bins}
         rows, events = sums["n"].astype(np.int64), sums["y"].astype(np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.loops import frozen
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
 from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
@@ -206,7 +207,7 @@ class RowUnits(Units):
     @property
     def variance(self) -> Floats:
         event = np.ascontiguousarray(self.predictions.probs[:, 1])
-        return np.array([sum_variance(event, row_weights(self.predictions))])
+        return np.array([sum_variance(frozen(event), frozen(row_weights(self.predictions)))])
 
     def ordered(self, measure: str) -> RowUnits:
         check_one_dimension(self.predictions, measure)

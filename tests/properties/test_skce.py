@@ -366,7 +366,7 @@ def test_mmce_is_the_root_of_a_double_sum(predictions, width):
 
 @pytest.mark.parametrize("null", ["exact", "consistency", "distribution-free"])
 def test_mmce_has_the_pvalue_of_that_kce(null):
-    predictions = ct.datasets.generative_model("M3", n=60, m=3, alpha=1.0, rng=0)
+    predictions = ct.datasets.generative_model("M3", n=30, m=3, alpha=1.0, rng=0)
     settings = {"lens": "confidence", "null": null, "rng": 1}
     expected = ct.test_calibration(
         None, predictions, test="kce", kernel=Exponential(0.4), **settings

@@ -17,7 +17,7 @@ from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.bins import quantile_cuts, uniform_bins, uniform_sums
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import frozen, njit
 from caltest.numerics.sorted_scores import distinct_scores, moderate_weight
 from caltest.types import Flags, Floats, Ints
 
@@ -113,7 +113,7 @@ class HistogramBinning(BinaryCalibrator):
         bins = len(self.values_)
         if np.array_equal(self.edges_, np.arange(bins + 1) / bins):
             places = np.empty((inputs.n, 1), label_dtype(bins))
-            uniform_bins(inputs.event[:, np.newaxis], bins, places)
+            uniform_bins(frozen(inputs.event[:, np.newaxis]), bins, places)
             return np.asarray(self.values_[places[:, 0]])
         return np.asarray(self.values_[np.searchsorted(self.edges_[1:-1], inputs.event)])
 

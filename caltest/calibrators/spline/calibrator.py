@@ -17,7 +17,7 @@ from caltest.calibrators.spline import cumulative_spline
 from caltest.checks import as_numbers, check_choice, check_class, check_flag, check_integer, listing
 from caltest.errors import invalid, shown
 from caltest.lenses.classes import check_rank
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import frozen, njit
 from caltest.numerics.sorted_scores import interpolate
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
@@ -333,7 +333,9 @@ class SplineCalibrator(Calibrator):
             return np.column_stack([1 - event, event])
         if kind == "class-wise":
             return normalised(self._recalibrated(probs), probs)
-        order = largest_classes(probs, inputs.m if kind == "all-ranks" else min(r + 1, inputs.m))
+        order = largest_classes(
+            frozen(probs), inputs.m if kind == "all-ranks" else min(r + 1, inputs.m)
+        )
         ranked = np.take_along_axis(probs, order, axis=1)
         if kind == "all-ranks":
             values = np.empty_like(probs)
@@ -420,11 +422,11 @@ def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats
         classes = [1] if m == 2 else range(m)
         return [(probs[:, k], codes == k) for k in classes]
     if kind == "all-ranks":
-        order = largest_classes(probs, m)
+        order = largest_classes(frozen(probs), m)
         happens = order == codes[:, np.newaxis]
         ranked = np.take_along_axis(probs, order, axis=1)
         return [(np.ascontiguousarray(ranked[:, k]), happens[:, k]) for k in range(m)]
-    order = largest_classes(probs, r)
+    order = largest_classes(frozen(probs), r)
     score = _rank_score(np.take_along_axis(probs, order, axis=1), kind, r)
     members = order if kind == "within-top" else order[:, r - 1 :]
     return [(score, (members == codes[:, np.newaxis]).any(axis=1))]

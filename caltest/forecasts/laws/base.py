@@ -13,7 +13,7 @@ import numpy as np
 from caltest.checks import as_numbers, check_all, in_one_dimension, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.harmonics import harmonics
-from caltest.numerics.loops import blocks, map_threads, njit
+from caltest.numerics.loops import blocks, frozen, map_threads, njit
 from caltest.types import AnyArray, Flags, Floats, Ints
 
 LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 0 is known
@@ -453,7 +453,7 @@ class Steps:
         """Return which steps numbers (n, K) are in, -1 where in none, as those of 0 and 1."""
         numbers = np.ascontiguousarray(u.T)
         found = np.empty(numbers.shape, np.int64)
-        _in_steps(self._ends, self._number, numbers, found)
+        _in_steps(self._ends, self._number, frozen(numbers), found)
         return found.T
 
     def pit_at(self, u: Floats, v: Floats) -> Floats:

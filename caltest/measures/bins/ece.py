@@ -24,7 +24,7 @@ from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means, uniform_bins
 from caltest.numerics.event_tails import rate_limits
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import frozen, njit
 from caltest.predictions import Measured, Predictions, check_names
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
@@ -637,7 +637,7 @@ def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels,
     probs, bins, weight = predictions.probs, measure.bins, predictions.sample_weight
     codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(predictions.m)
     if measure.binning == "uniform":
-        uniform_bins(probs, bins, codes)
+        uniform_bins(frozen(probs), bins, codes)
     else:
         for j, column in enumerate(probs.T):
             codes[:, j] = np.searchsorted(event_cuts(column, weight, bins), column)

@@ -15,6 +15,7 @@ from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic, of_cells
 from caltest.numerics import bins as loops
 from caltest.numerics.class_sums import cell_sums
+from caltest.numerics.loops import frozen
 from caltest.predictions import Predictions, event_column
 from caltest.types import AnyArray, Floats, Ints
 from caltest.units import CellUnits, Observed, RowUnits, UnitSums, row_weights
@@ -144,7 +145,7 @@ def table_sums(
     values = probs if weight is None else weight[:, None] * probs
     own = np.ascontiguousarray(values).reshape(len(probs), first.size, -1)
     w, every = np.ones(1) if weight is None else weight, np.arange(len(probs), dtype=np.int32)
-    mass, sums = cell_sums(every, codes, first, own, w, bins)
+    mass, sums = cell_sums(every, codes, first, frozen(own), frozen(w), bins)
     return mass, sums
 
 
@@ -181,11 +182,12 @@ def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> Resid
 def row_gaps(predictions: Predictions, codes: Codes, mean: BinMean) -> Gaps:
     """Return the gaps of the bins, which are held fixed; `codes` as for `flipped_bins`."""
     weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
-    given = np.ascontiguousarray(codes), mean.first, bin_residuals(predictions, mean), weight
+    own = frozen(bin_residuals(predictions, mean)), frozen(weight)
+    codes = np.ascontiguousarray(codes)
 
     return Gaps(
         predictions.n,
-        lambda rows: mean.gaps(*cell_sums(rows, *given, mean.mass.size)),
+        lambda rows: mean.gaps(*cell_sums(rows, codes, mean.first, *own, mean.mass.size)),
         lambda gaps: float(mean.norm(gaps)),
     )
 

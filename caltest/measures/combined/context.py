@@ -23,6 +23,7 @@ from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.logistic import clipped_log_odds
+from caltest.numerics.loops import frozen
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.types import Codes, Floats, Hashes, Ints, Labels, Order
@@ -259,7 +260,7 @@ class Context:
 
     def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
-        table, chance = loops.ranks_of(self.probs, min(RANKS, self.m))
+        table, chance = loops.ranks_of(frozen(self.probs), min(RANKS, self.m))
         expected, squares = self.weight @ chance, np.square(self.weight)
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
 
@@ -300,7 +301,7 @@ class Context:
 
         def of(observed: Labels) -> Floats:
             out = np.empty((len(observed), self.m))
-            loops.cell_extremes(observed, self.weight, cells, expected, scale, out)
+            loops.cell_extremes(observed, frozen(self.weight), cells, expected, scale, out)
             return out
 
         def signed(function: Function) -> ResidualStatistic:
@@ -351,7 +352,7 @@ class Context:
             return np.asarray(pairs.reshape(expected.shape), np.float64)
 
         def of(labels: Labels) -> Floats:
-            return loops.confusion_sums(labels, top, self.weight, expected, precision)
+            return loops.confusion_sums(labels, top, frozen(self.weight), expected, precision)
 
         return Summing(of, signed, expected), precision, predicted, seen
 

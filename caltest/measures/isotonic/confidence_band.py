@@ -124,7 +124,7 @@ class Side:
 
     def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:
         """Return the isotonic fit at each distinct prediction, and where it rises."""
-        mass, events, last = pool_steps(observed, np.broadcast_to(1.0, observed.size), self.ends)
+        mass, events, last = pool_steps(observed, np.ones(observed.size), self.ends)
         block_of = np.searchsorted(last, np.flatnonzero(self.ends))
         fitted, change = (events / mass)[block_of], np.diff(block_of) > 0
         if self.turned:

@@ -24,7 +24,7 @@ from caltest.measures.bound import BoundCells, BoundChunks, BoundMeasure, Counts
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, of_rows
 from caltest.numerics import class_sums
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import frozen, map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
@@ -494,7 +494,7 @@ class BlockPairs(PairMean):
         total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
         for term in self.kernel.terms:
             kappa = term.pairs(rows.start + left, rows.start + right)
-            class_sums.add_pair_sums(kappa, left, right, inside, term.matrix, total)
+            class_sums.add_pair_sums(kappa, left, right, inside, frozen(term.matrix), total)
             image = probs @ term.matrix
             np.subtract.at(table, left, kappa[:, None] * image[right])
             np.subtract.at(table, right, kappa[:, None] * image[left])

@@ -235,10 +235,10 @@ def select_degree(
     kept, attained = np.zeros((size, rank)), np.empty(size, np.bool_)
     for b in range(size):
         d = min(first, rank - 1)
-        value, attained[b] = maximise(t[b], fit, kept[b, : d + 1], separable=True)
+        value, attained[b] = maximise(t[b], fit, kept[b, : d + 1], separable=bool(1))
         while d < min(last, rank - 1):
             gamma = kept[b, : d + 2].copy()
-            higher, exists = maximise(t[b], fit, gamma, separable=True)
+            higher, exists = maximise(t[b], fit, gamma, separable=bool(1))
             if 2.0 * (higher - value) < cut:
                 break
             d, value, attained[b] = d + 1, higher, exists

@@ -422,7 +422,7 @@ def recalibrate(
             gains[b, 0] = gains[b, 1] = supremum(row, rows.size, rows.x, rows.weight, math.inf)
             continue
         gamma[0] = 0.0
-        gain, _ = maximise(sums[b], fit, gamma[:1], separable=False)
+        gain, _ = maximise(sums[b], fit, gamma[:1], separable=bool(0))
         estimates[b, 0] = estimates[b, 1] = gamma[0]
         gains[b, 0] = gains[b, 1] = max(gain, 0.0)
         if parameters == 1 or rows.sd == 0.0:
@@ -436,7 +436,7 @@ def recalibrate(
             gains[b, 1] = supremum(row, rows.size, rows.x, rows.weight, middle)
         else:
             gamma[0] = gamma[1] = 0.0
-            gain, _ = maximise(sums[b], fit, gamma, separable=False)
+            gain, _ = maximise(sums[b], fit, gamma, separable=bool(0))
             change = gamma[1] / rows.sd
             estimates[b, 1] = gamma[0] - change * rows.mean
             estimates[b, 2] = 1.0 + change

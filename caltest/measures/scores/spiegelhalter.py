@@ -14,6 +14,7 @@ from caltest.lenses.base import Evaluated
 from caltest.measures.base import LabelScore, Measure
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums, deviation_table, residual_sums
+from caltest.numerics.loops import frozen
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions
 from caltest.predictions.tables import design_columns
@@ -46,7 +47,7 @@ class SpiegelhalterZ(LabelScore):
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
         elif (p := units.mean).ndim == 1:
-            sd = np.sqrt([sum_variance(p, slope)])
+            sd = np.sqrt([sum_variance(frozen(p), frozen(slope))])
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
             sd = np.sqrt([np.square(units.scale) @ rows])

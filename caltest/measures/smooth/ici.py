@@ -16,6 +16,7 @@ from caltest.lenses.base import Evaluated
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
+from caltest.numerics.loops import frozen
 from caltest.types import Floats
 from caltest.units import CellUnits, Observed, Statistic, Units, check_unweighted
 
@@ -89,7 +90,7 @@ class Loess(Fit):
         # The smaller of the two matrices.
         self._by_rows = x.size <= lowess.DEGREES * (cells.size - 1)
         if self._by_rows:
-            self._weights = lowess.row_weights(self._x, self._size, windows)
+            self._weights = lowess.row_weights(self._x, frozen(self._size), windows)
         else:
             self._frames = lowess.cell_frames(self._x, cells)
             counts = self._moments(self._size[None]).reshape(-1, lowess.DEGREES)
@@ -106,7 +107,7 @@ class Loess(Fit):
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
-        given = self.units.mean, self._size, self.knots, self.start
+        given = self.units.mean, frozen(self._size), self.knots, self.start
         return np.asarray(lowess.mean_errors(*given, deviations))
 
     def largest(self, deviations: Floats) -> Floats:

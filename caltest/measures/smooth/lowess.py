@@ -179,7 +179,9 @@ def _add_powers(x: Floats, y: Labels | Floats, middle: float, unit: float, out: 
         m10 += p
         p *= t
         m11 += p
-    out[:] = (m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11)
+    # An array or a tuple as a whole would take longer to compile than all of this.
+    out[0], out[1], out[2], out[3], out[4], out[5] = m0, m1, m2, m3, m4, m5
+    out[6], out[7], out[8], out[9], out[10], out[11] = m6, m7, m8, m9, m10, m11
 
 
 @njit()

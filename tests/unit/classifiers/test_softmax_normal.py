@@ -35,8 +35,8 @@ def test_means_are_those_of_the_samples(jobs, monkeypatch):
 
 def test_quantiles_are_those_of_the_samples(monkeypatch):
     """In blocks of two rows."""
-    X = RNG.normal(size=(30, 2))
-    model = VariationalGPClassifier(n_inducing=5, n_samples=64).fit(X, np.arange(30) % 3)
+    X = RNG.normal(size=(12, 2))
+    model = VariationalGPClassifier(n_inducing=5, n_samples=64).fit(X, np.arange(12) % 3)
     monkeypatch.setattr(softmax_normal, "HELD", 2 * 3 * 64)
     mean, variance = model.predict_latent(X)
     points = normal_samples(64, 3, np.random.default_rng(0))

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 import caltest
+from caltest.numerics.bins import _copies, uniform_sums
 from caltest.numerics.loops import njit
 
 
@@ -29,6 +30,19 @@ def test_loop_is_the_function_to_the_reader_and_to_other_loops():
 def test_machine_code_is_of_a_version():
     """Numba would read that of another version, whose callees may have been others."""
     assert _half.py_func.__qualname__ == f"_half-{caltest.__version__}"
+
+
+def test_loop_is_compiled_once_for_what_is_read_only_and_what_is_not():
+    """Predictions hold read-only arrays; those that a caller has just made are not."""
+    event, labels, before = (
+        np.linspace(0, 1, 5),
+        np.arange(5) % 2,
+        len(_copies.dispatcher().signatures),
+    )
+    for writeable in (True, False):
+        event.flags.writeable = labels.flags.writeable = writeable
+        uniform_sums(event, labels, None, 3)
+    assert len(_copies.dispatcher().signatures) <= before + 1
 
 
 def test_small_multi_class_test_loads_no_numba():

@@ -127,7 +127,7 @@ def test_weighted_rows_are_tallied_as_the_query_groups_them():
 def test_groups_are_tallied_as_the_query_groups_them(groups, held, monkeypatch):
     """Few and very many groups of any type, some of them missing, and rows that are wrong."""
     monkeypatch.setattr(tally, "AT_ONCE", held)
-    p, y = rows(2000)
+    p, y = rows(1000)
     number = np.random.default_rng(4).integers(groups, size=p.size)
     p[:3], y = (np.nan, 1.5, -0.0), y.astype(float)
     y[5:7] = np.nan, 3.0

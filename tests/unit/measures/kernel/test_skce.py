@@ -82,13 +82,13 @@ def test_tiles_give_values_of_redrawn_labels(large, name):
 def test_look_ups_give_values_of_redrawn_labels(concentration, weighted, estimator):
     """With a class that most labels have, and without: those of predictions with these labels."""
     rng = np.random.default_rng(2)
-    probs, n = rng.dirichlet(np.full(4, concentration), 200), 200
+    probs, n = rng.dirichlet(np.full(4, concentration), 80), 80
     data = Predictions(
         probs, np.arange(n) % 4, sample_weight=rng.uniform(0.5, 2, n) if weighted else None
     )
     matrix = np.eye(4) + 0.2
     measure = SKCE(kernel=Scaled(Exponential(0.8), matrix), estimator=estimator)
-    labels = measure.bind(data).redraw(resample_keys(0, 20))
+    labels = measure.bind(data).redraw(resample_keys(0, 10))
     values = measure.bind(data).values(labels)
     for row, value in zip(labels, values, strict=True):
         again = Predictions(probs, row, sample_weight=data.sample_weight)

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.loops
 RNG = np.random.default_rng(0)
 SCORES = {
     "uniform": RNG.random(300),
-    "rare events": RNG.beta(0.3, 3, 2000),
-    "skewed": RNG.random(600) ** 6,
+    "rare events": RNG.beta(0.3, 3, 1000),
+    "skewed": RNG.random(300) ** 6,
     "two digits": np.round(RNG.random(400), 2),
     "one score with most rows": np.append(np.full(300, 0.2), RNG.random(100)),
     "clusters": np.append(RNG.uniform(0.1, 0.101, 50), RNG.uniform(0.8, 0.801, 150)),
