@@ -32,8 +32,8 @@ def test_moments_of_many_clusters_are_beta_binomial():
     law = stats.betabinom(SIZE, PROB * own, (1.0 - PROB) * own)
     found = implied(beta_binomial(20_000))
     # Both classes move, by 1 and -1: a sum is twice that of the events.
-    assert found.variance[0] == pytest.approx(4 * law.var(), rel=0.03)
-    third = abs(found.third[0])
+    assert found.moments[0][0] == pytest.approx(4 * law.var(), rel=0.03)
+    third = abs(found.moments[1][0])
     assert third == pytest.approx(8 * float(law.stats("s")) * law.var() ** 1.5, rel=0.05)
 
 
@@ -72,8 +72,8 @@ def test_small_clusters_are_taken_together():
     parts = found._grouped()
     assert parts.shape == (2, 2, 400)
     variance, third = parts.sum(axis=(0, 2))
-    assert variance == pytest.approx(found.variance.sum())
-    assert third == pytest.approx(found.third.sum())
+    assert variance == pytest.approx(found.moments[0].sum())
+    assert third == pytest.approx(found.moments[1].sum())
 
 
 def test_effective_count_is_that_of_equal_clusters():
