@@ -84,8 +84,8 @@ def names_of(value: object) -> list[str] | None:
 
 def _of_array(segments: object, n: int) -> Given:
     array = checks.as_array(segments, "segments")
-    if array.ndim == 1:
-        return Given({"segment": array})
+    if array.ndim == 1:  # a column, which a Series names
+        return Given({str(getattr(segments, "name", None) or "segment"): array})
     if array.ndim != 2 or array.dtype.kind != "b":
         rule = "segments must be column names, a dict or table of columns, or a boolean matrix"
         got = f"dtype {array.dtype}, shape {array.shape}"

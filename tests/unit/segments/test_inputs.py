@@ -67,6 +67,10 @@ def test_features_that_a_model_takes_may_be_named_beside_segments():
     assert names(result) == {"site"}
 
 
+def test_series_keeps_its_name():
+    assert names(run(P, Y, segments=FRAME.to_pandas()["site"])) == {"site"}
+
+
 def test_boolean_columns_are_a_matrix():
     """As an array or a table, taken as they are."""
     matrix = np.column_stack([SITE == "a", AGE > 50])
