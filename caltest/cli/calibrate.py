@@ -111,6 +111,7 @@ def fit(
 
 def _out_of_fold(maps: Any, predictions: Predictions, logits: Any, options: Any) -> str:
     """Print how the map does on rows that it was not fitted to, by the rule of `compare`."""
+    from caltest import render
     from caltest.comparison.calibrators import FEWEST_ROWS
     from caltest.comparison.maps import set_of
     from caltest.comparison.out_of_fold import out_of_fold
@@ -118,7 +119,8 @@ def _out_of_fold(maps: Any, predictions: Predictions, logits: Any, options: Any)
     if predictions.n < FEWEST_ROWS:
         return f"\nOut of fold: not tested, {predictions.n} rows are fewer than {FEWEST_ROWS}.\n"
     data = set_of(predictions, None if logits is None else checks.check_logits(logits))
-    return str(out_of_fold(predictions, maps, data=data, correction=None, **options))
+    found = out_of_fold(predictions, maps, data=data, correction=None, **options)
+    return render.text(found.sheet())
 
 
 # ---- apply ---------------------------------------------------------------------------------------

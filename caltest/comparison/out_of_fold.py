@@ -18,41 +18,65 @@ from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_
 from caltest.comparison.scores import EVERY, ProperScore, mean_and_error, mean_score, ruled_out
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.results import CalibratorComparison, HTest
+from caltest.results import ComparedCalibrator, HTest
 from caltest.results.comparison import REFERENCE, sheet_of_maps
 from caltest.types import Codes, Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class OutOfFold(CalibratorComparison):
-    """What cross-validation finds of maps, of which none is selected.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfFold:
+    """What cross-validation finds of maps.
 
     Attributes
     ----------
+    rows : tuple of ComparedCalibrator
+        The uncalibrated model first ("identity"), then the maps.
     maps : dict of Calibrator
         By name, not fitted.
     predictions : dict of Predictions
         What the maps predict for the rows that were held out; a map that could not be fitted in a
         fold is not there, and none of forecasts.
-    losses : dict of dict of arrays
+    scores : dict of dict of arrays
         Proper scores of the held-out rows, by map and by name.
     tests : tuple of HTest
         Those of the uncalibrated model, on all held-out rows.
     weight, units : (n_held_out,) array
         Weights of the held-out rows, and their clusters or numbers.
+    score, lens_of_measures, method, data_name, n, m, n_folds, n_fit, n_held_out, n_resamples, \
+seed, correction, level, notes
+        As in `CalibratorComparison`.
     """
 
-    selected: str = ""
+    rows: tuple[ComparedCalibrator, ...]
     maps: outcomes.Maps
     predictions: Mapping[str, Predictions]
-    losses: Mapping[str, Mapping[str, Floats]]
+    scores: Mapping[str, Mapping[str, Floats]]
     tests: tuple[HTest, ...]
     weight: Floats
     units: Codes
+    score: str
+    lens_of_measures: str
+    method: str
+    data_name: str
+    n: int
+    m: int
+    n_folds: int
+    n_fit: int
+    n_held_out: int
+    n_resamples: int
+    seed: int
+    correction: str | None
+    level: float | None
+    notes: tuple[str, ...] = ()
 
-    def _sheet(self, *, long: bool = False) -> render.Sheet:
+    def __getitem__(self, name: str) -> ComparedCalibrator:
+        """Return the row of a map."""
+        return next(row for row in self.rows if row.name == name)
+
+    def sheet(self) -> render.Sheet:
+        """Return what is printed."""
         title = "Out of fold: each row is predicted by a map that was not fitted to it"
-        return sheet_of_maps(self, title, long=long)
+        return sheet_of_maps(self, title)
 
 
 def out_of_fold(
@@ -125,7 +149,7 @@ def out_of_fold(
         rows=tuple(outcomes.rows_of(maps, results, setup)),
         maps=maps,
         predictions=predicted,
-        losses={name: outcome.scores for name, outcome in results.items()},
+        scores={name: outcome.scores for name, outcome in results.items()},
         tests=tuple(test for tests in results[REFERENCE].tests.values() for test in tests),
         weight=setup.weight,
         units=setup.units,
@@ -263,7 +287,7 @@ def best_of(found: OutOfFold, predictions: Any, data: all_maps.AnySet | None = N
     if len(failed) == len(found.rows) - 1:
         why = f"{failed[0].name}: {failed[0].reason}" if failed else "all were left out"
         raise NotApplicable(f"no map could be fitted: {why}", "pass other maps, or more rows")
-    scored = found.maps, found.losses, found.weight, found.units
+    scored = found.maps, found.scores, found.weight, found.units
     chosen = choose(*scored, n_folds=found.n_folds, m=found.m)
     tests = found[chosen.name].tests
     return replace(
@@ -271,7 +295,7 @@ def best_of(found: OutOfFold, predictions: Any, data: all_maps.AnySet | None = N
         calibrator=fit_to_all(chosen.calibrator, predictions, data)[0],
         test=tests[0].test if tests else "",
         pvalue_after=tests[0].pvalue if tests else None,
-        n_fit=found.n_fit or 0,
+        n_fit=found.n_fit,
     )
 
 

@@ -167,7 +167,8 @@ class Printable(ABC):
     def __str__(self) -> str:
         return render.text(self._sheet())
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def to_html(self) -> str:
         """Return the result as an HTML fragment in which every value is escaped."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
@@ -17,6 +17,11 @@ from caltest.results.base import NEVER, Settled, Summary, Table
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
 from caltest.types import Axes
+
+if TYPE_CHECKING:
+    from caltest.comparison import OutOfFold
+
+    Maps: TypeAlias = "CalibratorComparison | OutOfFold"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -508,12 +513,7 @@ PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
 
 def sheet_of_maps(
-    found: CalibratorComparison,
-    title: str,
-    *,
-    kinds: Pairs = (),
-    selected: str = "",
-    long: bool = False,
+    found: Maps, title: str, *, kinds: Pairs = (), selected: str = "", long: bool = False
 ) -> Sheet:
     """The print of maps by cross-validation; the long one has all scores and calibration errors."""
     rows, pvalues = found.rows, PValues()
@@ -540,7 +540,7 @@ def sheet_of_maps(
     )
 
 
-def _columns_of_maps(found: CalibratorComparison, pvalues: PValues) -> Columns:
+def _columns_of_maps(found: Maps, pvalues: PValues) -> Columns:
     rows, level = found.rows, found.level
     columns = {found.score: cells_of(row.scores.get(found.score) for row in rows)}
     columns["difference"] = cells_of(row.difference for row in rows)
@@ -560,7 +560,7 @@ def _columns_of_maps(found: CalibratorComparison, pvalues: PValues) -> Columns:
     return columns
 
 
-def _facts_of_maps(found: CalibratorComparison, *, is_selection: bool) -> Iterator[tuple[str, str]]:
+def _facts_of_maps(found: Maps, *, is_selection: bool) -> Iterator[tuple[str, str]]:
     """Say how differences, selection and p-values were found.
 
     Yields

@@ -58,7 +58,7 @@ def test_print_names_the_rows(logits):
     """Rows that were tested, and rows of the fits."""
     z, y = logits
     data = ct.Predictions(z, y, from_logits=True)
-    text = str(out_of_fold(data, "temperature", n_resamples=19, rng=1))
+    text = ct.render.text(out_of_fold(data, "temperature", n_resamples=19, rng=1).sheet())
     assert "200 tested, each predicted by a map fitted to 160 others" in text
     assert "selected" not in text
 
