@@ -301,7 +301,7 @@ def convex_interval(measure: Measure, predictions: Predictions, level: float, dr
 def convex_interval_of_cells(
     measure: Measure, bound: BoundCells, norm: Norm, level: float, draws: Draws
 ) -> Ends:
-    """Bound a norm of mean gaps of the rows of cells; see `compute`."""
+    """Bound a norm of mean gaps of the rows of cells; see `convex_interval`."""
     a, cells = (1.0 - level) / 2.0, bound.cells
 
     def vector(counts: Floats) -> Floats:

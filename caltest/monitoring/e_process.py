@@ -60,6 +60,10 @@ class Monitor(Result):
     """
 
     schema: ClassVar[str] = SCHEMAS[-1]
+    no_json: ClassVar[tuple[str, str]] = (
+        "the state of a monitor must be JSON",
+        "go on from an earlier state, or begin anew",
+    )
 
     def __init__(
         self,
@@ -564,28 +568,6 @@ class Monitor(Result):
         made._waiting.load(checked["waiting"], len(made.classes or ()), len(made.groups))
         made._counted.load(checked.get("counted", []))
         return made
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Rebuild a monitor from the text that `to_json` gave.
-
-        Parameters
-        ----------
-        text : str
-            JSON.
-
-        Returns
-        -------
-        Monitor
-            Which goes on where the other stopped.
-
-        Raises
-        ------
-        InvalidInput
-            If the text is no JSON, cut off, or of another version.
-        """
-        remedy = "go on from an earlier state, or begin anew"
-        return cls.from_dict(checks.parse_json(text, "the state of a monitor must be JSON", remedy))
 
 
 def checksum(values: Mapping[str, Any]) -> str:

@@ -200,6 +200,7 @@ class Result(Printable, Settled):
     __slots__ = ()
     schema: ClassVar[str] = ""
     derived: ClassVar[tuple[str, ...]] = ()  # properties that are written and not read
+    no_json: ClassVar[tuple[str, str]] = ("text must be JSON", "pass that of to_json()")
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold.
@@ -237,14 +238,14 @@ class Result(Printable, Settled):
         Returns
         -------
         Result
-            An equal one, without what `to_json` leaves out.
+            An equal one, without what `to_json` leaves out; a monitor goes on where it stopped.
 
         Raises
         ------
         InvalidInput
-            If the text is no JSON, cut off, or that of another kind of result.
+            If the text is no JSON, cut off, or that of another kind or version of result.
         """
-        return cls.from_dict(parse_json(text, "text must be JSON", "pass that of to_json()"))
+        return cls.from_dict(parse_json(text, *cls.no_json))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
