@@ -26,6 +26,7 @@ COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
 AS_LONG = 16  # limits that NumPy takes as long for as for all else of a row
 AT_A_TIME = 2048  # rows whose limits stay in the cache of the processor
 COUNTED = 128  # the same, of several classes
+AT_ONCE = 3  # limits of classes
 
 
 def label_dtype(m: int) -> type[np.unsignedinteger]:
@@ -203,19 +204,31 @@ def event_sums(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, slope: Fl
 
 @njit()
 def _count(columns: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
-    n = rows.size
-    uniform = np.empty(COUNTED, np.int64)
+    n, first = rows.size, columns.shape[0] % AT_ONCE
+    uniform, count = np.empty(COUNTED, np.int64), np.empty(COUNTED, np.int64)
     for start in range(0, n, COUNTED):
         end = min(start + COUNTED, n)
-        some = rows[start:end]
+        size, some = end - start, rows[start:end]
         for b in range(keys.size):
             key, label = keys[b], out[b, start:end]
-            for i in range(end - start):
+            for i in range(size):
                 uniform[i] = np.int64(hashed(key + some[i]))
-            for k in range(columns.shape[0]):
-                limit = columns[k, start:end]  # which the compiler knows to have no gaps
-                for i in range(end - start):
-                    label[i] += np.uint8(limit[i] <= uniform[i])
+                count[i] = 0
+            # One row of `columns` at a time is known to the compiler to have no gaps.
+            for k in range(first):
+                low = columns[k, start:end]
+                for i in range(size):
+                    count[i] += np.int64(low[i] <= uniform[i])
+            for k in range(first, columns.shape[0], AT_ONCE):
+                low, mid = columns[k, start:end], columns[k + 1, start:end]
+                high = columns[k + 2, start:end]
+                for i in range(size):
+                    x = uniform[i]
+                    count[i] += (
+                        np.int64(low[i] <= x) + np.int64(mid[i] <= x) + np.int64(high[i] <= x)
+                    )
+            for i in range(size):
+                label[i] = count[i]
 
 
 # ---- rows that are known by what they hold ------------------------------------------------------
