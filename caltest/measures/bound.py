@@ -207,13 +207,14 @@ class BoundChunks(Bound):
     make : callable
         ``make(size)`` returns sums over no rows, for that many vectors of labels; it can be
         pickled.
-    references : (R,) array
-        Keys of resamples that the measure takes for itself, beside those of the test.
     """
 
     make: Callable[[int], Totals]
-    references: Hashes = np.empty(0, np.uint64)
     redrawn_text = Predictions.redrawn_text
+
+    def references(self, n_resamples: int) -> Hashes:
+        """Return keys of resamples that the measure takes for itself, beside those of the test."""
+        return np.empty(0, np.uint64)
 
     @abstractmethod
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:

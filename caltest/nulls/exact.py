@@ -104,8 +104,8 @@ def chunk_tests(
         ``redraw(make, keys)`` redraws the labels, and adds up what ``make()`` returns.
     """
     # The keys that measures take for themselves are the same.
-    references = next(([one.references] for _, one in bound if one.references.size), [])
-    keys = np.concatenate([resample_keys(draws.seed, draws.n_resamples), *references])
+    references = max((one.references(draws.n_resamples) for _, one in bound), key=len)
+    keys = np.concatenate([resample_keys(draws.seed, draws.n_resamples), references])
     totals = redraw(partial(_totals, [one.make for _, one in bound], 1 + keys.size), keys)
     found = []
     for (measure, one), some in zip(bound, totals, strict=True):

@@ -29,7 +29,7 @@ from caltest.measures.outcome import Part
 from caltest.numerics.ends import range_words
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Ints, Labels
+from caltest.types import Floats, Hashes, Ints, Labels
 
 LINE = 512  # cells of the confidence
 NEAR = 1e-3  # of the end of a cell, as it is written
@@ -257,19 +257,20 @@ class CombinedChunks(BoundChunks):
         curves = np.stack([context.variance_edges(probs[:, k], v[:, k]) for k in range(m)])
         line = np.unique(context.variance_edges(top, np.ones(top.size), LINE))
         self.n, self.names, self.rows = survey.n, names, rows
-        self.references = tails.reference_keys()
         self.make = partial(PortfolioTotals, features, line, curves, m)
         self.notes = (NOTE,)
         self.parameters = tails.parameters_of(component.SEVERAL)
         self.parameters |= {"features": features.root.shape[1]}
 
+    def references(self, n_resamples: int) -> Hashes:
+        return super().references(0) if tails.parts_of(1 + n_resamples) else tails.reference_keys()
+
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         sums = ChunkSums(totals, self)
         portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
-        reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
-        scales = tails.scales_of(portfolio, reference)
-        scores = tails.scores_of(scales, seen)
+        seen, references = np.split(every, [1 + n_resamples], axis=1)
+        scales, scores = tails.scored(portfolio, seen, references)
         values = component.combine(portfolio, scores)
         if self.rows is not None:
             of_rows = component.combine(portfolio, tails.scores_of(scales, self._of_rows(seen)))

@@ -18,7 +18,8 @@ from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes
 
 REFERENCES = 299  # redrawn labels that the scales of the components are estimated from, at least
-# Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
+PARTS = 20  # at most, of label vectors of which each has scales by the others
+# The seed of the former, which nobody passes as rng=: a resample that is among them would not be exchangeable
 # with the labels that were observed.
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 AT_A_TIME = 1 << 20  # labels
@@ -106,6 +107,43 @@ def scores_of(scales: Sequence[TailScale], statistics: Floats) -> Floats:
     """Return how far out each component is, -log p, (K, B)."""
     pairs = zip(scales, statistics, strict=True)
     return np.stack([scale.scores(values) for scale, values in pairs])
+
+
+def parts_of(size: int) -> int:
+    """Return into how many equal parts a test cuts that many label vectors for scales; 0: none.
+
+    All but those of one part are `REFERENCES` at least.
+    """
+    fitting = (k for k in range(PARTS, 1, -1) if size % k == 0 and size - size // k >= REFERENCES)
+    return next(fitting, 0)
+
+
+def scored(
+    portfolio: Sequence[Component], seen: Floats, references: Floats
+) -> tuple[list[TailScale], Floats]:
+    """Return the scales of the observed statistics, and how far out all that are seen are.
+
+    Without reference values, the scales of each of `parts_of` equal parts are estimated from the
+    others. As label vectors may change their places within parts, and parts theirs, the observed
+    one is as likely as any other to be the farthest out where predictions are calibrated, and p is
+    exact.
+
+    Parameters
+    ----------
+    portfolio : sequence of Component
+        The components.
+    seen : (K, 1 + B) array
+        Their statistics for the observed labels, and for those of the resamples.
+    references : (K, R) array
+        Those for labels that scales alone are estimated from, or none (R = 0).
+    """
+    if references.size:
+        scales = scales_of(portfolio, references)
+        return scales, scores_of(scales, seen)
+    parts = np.split(np.arange(seen.shape[1]), parts_of(seen.shape[1]))
+    by_part = [scales_of(portfolio, np.delete(seen, part, axis=1)) for part in parts]
+    found = [scores_of(own, seen[:, part]) for own, part in zip(by_part, parts, strict=True)]
+    return by_part[0], np.concatenate(found, axis=1)
 
 
 def parameters_of(portfolio: Sequence[object]) -> dict[str, object]:
