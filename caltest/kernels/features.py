@@ -92,7 +92,10 @@ class Features:
 
     def fixed(self, probs: Floats) -> SmallInts:
         """Return the features (c, r) of predictions (c, m), rounded to units of 2^-20."""
-        return class_sums.whole_images(self.between(probs, self.landmarks), self.root)
+        near = kernel_between(
+            self.kernel, self.bandwidth, probs, self.landmarks, np.float32
+        )  # of which 2^-20 is a multiple of the rounding
+        return class_sums.whole_images(near, self.root)
 
     def products(self, probs: Floats) -> Floats:
         """Return the approximation of the kernel between predictions (c, m), (c, c)."""

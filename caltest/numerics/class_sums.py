@@ -365,13 +365,18 @@ def whole_images(values: Floats, root: Floats) -> SmallInts:
     Row by row and in a fixed order, so that a row has the same among whatever others.
     """
     out = np.empty((values.shape[0], root.shape[1]), np.int32)
-    image = np.empty(root.shape[1])
+    image, rest = np.empty(root.shape[1]), root.shape[0] % 4
     for i in range(values.shape[0]):
         image[:] = 0.0
-        for j in range(root.shape[0]):
-            value = values[i, j] * UNIT
+        for j in range(rest):
             for r in range(image.size):
-                image[r] += value * root[j, r]
+                image[r] += values[i, j] * root[j, r]
+        # Four at a time, so that the sums are loaded and stored less often.
+        for j in range(rest, root.shape[0], 4):
+            a, b, c, d = values[i, j], values[i, j + 1], values[i, j + 2], values[i, j + 3]
+            for r in range(image.size):
+                first = a * root[j, r] + b * root[j + 1, r]
+                image[r] += first + (c * root[j + 2, r] + d * root[j + 3, r])
         for r in range(image.size):
-            out[i, r] = np.int32(np.rint(image[r]))
+            out[i, r] = np.int32(np.rint(image[r] * UNIT))
     return out
