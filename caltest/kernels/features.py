@@ -12,11 +12,12 @@ from caltest.kernels.fitted import FittedScalar, kernel_between
 from caltest.kernels.simplex import ScalarKernel
 from caltest.numerics import class_sums
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.loops import one_blas_thread
+from caltest.numerics.loops import blocks, one_blas_thread
 from caltest.types import Floats, Ints, Labels, SmallInts
 
 LANDMARKS, WIDTH = 128, 32  # predictions at which the kernel is evaluated; features at most
 AT_A_TIME = 1 << 22  # numbers in a temporary array
+ROWS = 1 << 13  # whose features are rounded at a time
 LEFT_OUT = 1e-10  # of the kernel, by pivoted features, below which it counts as nothing
 
 
@@ -84,18 +85,20 @@ class Features:
 
     def image(self, probs: Floats) -> Floats:
         """Return vectors (n, r) of predictions (n, m), whose products approximate the kernel."""
-        step = max(1, AT_A_TIME // len(self.landmarks))
-        parts = [slice(i, i + step) for i in range(0, len(probs), step)]
+        parts = blocks(len(probs), max(1, AT_A_TIME // len(self.landmarks)))
         with one_blas_thread():
             images = [self.between(probs[some], self.landmarks) @ self.root for some in parts]
         return np.concatenate(images)
 
     def fixed(self, probs: Floats) -> SmallInts:
         """Return the features (c, r) of predictions (c, m), rounded to units of 2^-20."""
-        near = kernel_between(
-            self.kernel, self.bandwidth, probs, self.landmarks, np.float32
-        )  # of which 2^-20 is a multiple of the rounding
-        return class_sums.whole_images(near, self.root)
+        out = np.empty((len(probs), self.root.shape[1]), np.int32)
+        known = self.kernel, self.bandwidth
+        for some in blocks(len(probs), ROWS):
+            # 2^-20 is a multiple of what single precision rounds.
+            near = kernel_between(*known, probs[some], self.landmarks, np.float32)
+            class_sums.whole_images(near, self.root, out[some])
+        return out
 
     def products(self, probs: Floats) -> Floats:
         """Return the approximation of the kernel between predictions (c, m), (c, c)."""
@@ -174,6 +177,10 @@ class FeatureTotals:
         self.own += other.own
         self.constant += other.constant
         return self
+
+    def keep_observed(self) -> None:
+        """Leave out the sums for all labels but those that were observed."""
+        self.by_label, self.own = self.by_label[:1].copy(), self.own[:1].copy()
 
     def pair_sums(self) -> tuple[Floats, Floats]:
         """Return the sums of h over all pairs, i = j included, and over the pairs i = i, (B,)."""

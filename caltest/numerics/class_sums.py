@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
+from caltest.types import AnyArray, Floats, Ints, Labels, Singles, SmallInts
 
 ROWS = 256  # of a table, which stay there for all resamples
 
@@ -359,12 +359,11 @@ def add_expected(features: SmallInts, probs: Floats, top: Labels, out: Ints) -> 
 
 
 @njit(fastmath={"contract"})
-def whole_images(values: Floats, root: Floats) -> SmallInts:
-    """Return the products (c, r) of values (c, D) and a matrix (D, r), rounded to units of 2^-20.
+def whole_images(values: Floats | Singles, root: Floats, out: SmallInts) -> None:
+    """Write the products (c, r) of values (c, D) and a matrix (D, r), rounded to units of 2^-20.
 
     Row by row and in a fixed order, so that a row has the same among whatever others.
     """
-    out = np.empty((values.shape[0], root.shape[1]), np.int32)
     image, rest = np.empty(root.shape[1]), root.shape[0] % 4
     for i in range(values.shape[0]):
         image[:] = 0.0
@@ -379,4 +378,3 @@ def whole_images(values: Floats, root: Floats) -> SmallInts:
                 image[r] += first + (c * root[j + 2, r] + d * root[j + 3, r])
         for r in range(image.size):
             out[i, r] = np.int32(np.rint(image[r] * UNIT))
-    return out

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from caltest.numerics.logistic import PLAIN, newton_sums
-from caltest.numerics.loops import frozen, map_threads, njit
-from caltest.types import Codes, Floats
+from caltest.numerics.loops import blocks, frozen, map_threads, njit
+from caltest.types import Codes, Floats, Ints
 
 Pair = tuple[float, float]
 LARGEST_SCORE = 1e100  # its square and its products with any temperature or weight are finite
@@ -176,8 +176,34 @@ SMALLEST_TEMPERATURE, LARGEST_TEMPERATURE = 1e-6, 1e6
 RANGE = 1 / LARGEST_TEMPERATURE, 1 / SMALLEST_TEMPERATURE
 
 
+class LogRows:
+    """The logs of some rows of a matrix of probabilities, taken as they are read.
+
+    Parameters
+    ----------
+    probs : (n, m) array
+        The probabilities.
+    rows : (R,) array
+        Which rows.
+    least : float
+        What smaller probabilities count as.
+    """
+
+    def __init__(self, probs: Floats, rows: Ints, least: float) -> None:
+        self.probs, self.rows, self.least = probs, rows, least
+        self.shape = rows.size, probs.shape[1]
+        self.size = rows.size * probs.shape[1]
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    def __getitem__(self, some: slice) -> Floats:
+        logs = self.probs[self.rows[some]]
+        return np.log(np.maximum(logs, self.least, out=logs), out=logs)
+
+
 def inverse_temperature(
-    z: Floats, y: Codes, weight: Floats, bounds: Pair = RANGE, start: float = 1.0
+    z: Floats | LogRows, y: Codes, weight: Floats, bounds: Pair = RANGE, start: float = 1.0
 ) -> Pair:
     """Return the beta within `bounds` of the least mean loss, and the curvature there.
 
@@ -218,12 +244,17 @@ def inverse_temperature(
     return beta, curvature
 
 
-def _separable(z: Floats, y: Codes) -> bool:
+def _observed(z: Floats, y: Codes) -> Floats:
+    return np.asarray(z[np.arange(len(z)), y])
+
+
+def _separable(z: Floats | LogRows, y: Codes) -> bool:
     """Return whether each observed class has the largest logit of its row: beta is infinite."""
-    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
+    parts = ((z[rows], y[rows]) for rows in blocks(len(z), BLOCK))
+    return all((_observed(logits, own) >= logits.max(axis=1)).all() for logits, own in parts)
 
 
-def derivatives(z: Floats, y: Codes, weight: Floats) -> Callable[[float], Pair]:
+def derivatives(z: Floats | LogRows, y: Codes, weight: Floats) -> Callable[[float], Pair]:
     """Return the function of beta that gives both derivatives of the weighted mean loss.
 
     They are the means of E_p[z] - z_y and of Var_p[z] where p = softmax(beta z).
@@ -231,7 +262,8 @@ def derivatives(z: Floats, y: Codes, weight: Floats) -> Callable[[float], Pair]:
     total = float(weight.sum())
     if z.shape[1] == 2:
         # With the logit a of the other class less that of the observed one, log(1 + exp(beta a)).
-        a = z[:, 1] - z[:, 0]
+        both = z[:]
+        a = both[:, 1] - both[:, 0]
         a *= 1.0 - 2.0 * y
         slope, curvature = np.empty(1), np.empty((1, 1))
 
@@ -240,14 +272,16 @@ def derivatives(z: Floats, y: Codes, weight: Floats) -> Callable[[float], Pair]:
             return float(slope[0]) / total, float(curvature[0, 0]) / total
 
         return of_two
-    top = z.max(axis=1)
-    observed = z[np.arange(len(z)), y] - top
-    size = max(1, BLOCK // (z.shape[1] // 2))
+    top, observed = np.empty(len(z)), np.empty(len(z))
+    parts = list(blocks(len(z), max(1, BLOCK // (z.shape[1] // 2))))
+    for rows in parts:
+        logits = z[rows]
+        np.max(logits, axis=1, out=top[rows])
+        np.subtract(_observed(logits, y[rows]), top[rows], out=observed[rows])
 
     def of_more(beta: float) -> Pair:
         sums = []
-        for start in range(0, len(z), size):
-            rows = slice(start, start + size)
+        for rows in parts:
             # numpy's exponential is faster than one inside of a compiled loop.
             d = z[rows] - top[rows, np.newaxis]
             e = beta * d

@@ -13,7 +13,14 @@ from caltest.kernels import Exponential
 from caltest.kernels.features import Features, FeatureTotals
 from caltest.measures.bound import BoundChunks, in_words
 from caltest.measures.combined import component, context, tails
-from caltest.measures.combined.component import LEAST, STEADY, Observed, Source, Summing
+from caltest.measures.combined.component import (
+    LEAST,
+    STEADY,
+    Component,
+    Observed,
+    Source,
+    Summing,
+)
 from caltest.measures.combined.loops import (
     ROOT,
     UNIT,
@@ -24,7 +31,7 @@ from caltest.measures.combined.loops import (
     add_label_tables,
     label_rows,
 )
-from caltest.measures.combined.one_event import EventCells, HitRows
+from caltest.measures.combined.one_event import EventCells, HitRows, ObservedHits
 from caltest.measures.outcome import Part
 from caltest.numerics.ends import range_words
 from caltest.sources import Cells
@@ -88,8 +95,15 @@ class PortfolioTotals:
 
     @cached_property
     def by_label(self) -> LabelSums:
-        """The sums for the labels, once those of all rows are there."""
-        return LabelSums(*(a + b for a, b in zip(self.moved, self.predicted, strict=True)))
+        """The sums for the labels, once those of all rows are there: they take their place."""
+        pairs = zip(self.moved, self.predicted, strict=True)
+        return LabelSums(*(np.add(some, more, out=some) for some, more in pairs))
+
+    def keep_observed(self) -> None:
+        """Leave out the sums for all labels but those that were observed."""
+        self.by_label = LabelSums(*(sums[:1].copy() for sums in self.by_label))
+        del self.moved
+        self.kernel.keep_observed()
 
     @cached_property
     def expected(self) -> Any:
@@ -266,9 +280,10 @@ class CombinedChunks(BoundChunks):
         return super().references(0) if tails.parts_of(1 + n_resamples) else tails.reference_keys()
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
-        sums = ChunkSums(totals, self)
-        portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
+        portfolio = self._portfolio(totals)
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
+        totals.keep_observed()  # what follows needs memory
+        portfolio = self._portfolio(totals)
         seen, references = np.split(every, [1 + n_resamples], axis=1)
         scales, scores = tails.scored(portfolio, seen, references)
         values = component.combine(portfolio, scores)
@@ -278,9 +293,13 @@ class CombinedChunks(BoundChunks):
             self.parameters = {**self.parameters, "error by cells": error}
         return values, component.most_extreme_first(portfolio, scores, seen)
 
+    def _portfolio(self, totals: PortfolioTotals) -> list[Component]:
+        sums = ChunkSums(totals, self)
+        return [kind.of(sums.source) for kind in component.SEVERAL]
+
     def _of_rows(self, seen: Floats) -> Floats:
         """Return the observed statistics (K, 1) without cells of the confidence."""
-        hits = self.rows.hits_of()
+        hits = self.rows.hits_of(ObservedHits)
         return np.stack(
             [
                 kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]

@@ -12,7 +12,8 @@ import numpy as np
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics import joint
-from caltest.numerics.softmax import inverse_temperature
+from caltest.numerics.loops import blocks
+from caltest.numerics.softmax import BLOCK, LogRows, inverse_temperature
 from caltest.types import Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -254,10 +255,12 @@ def orthonormal(functions: Floats, v: Floats) -> Floats:
     return out
 
 
-def correcting_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
+def correcting_temperature(logs: Floats | LogRows, labels: Codes, weight: Floats) -> float:
     """Return T within bounds that makes p^(1/T), normalised, most likely."""
-    some = labels.size and (logs[:, :1] != logs).any()  # else every T is as likely
-    return 1.0 / inverse_temperature(logs, labels, weight, TEMPERATURES)[0] if some else 1.0
+    parts = (logs[rows] for rows in blocks(len(logs), BLOCK))
+    if not any((part[:, :1] != part).any() for part in parts):  # every T is as likely
+        return 1.0
+    return 1.0 / inverse_temperature(logs, labels, weight, TEMPERATURES)[0]
 
 
 def degrees(temperature: float) -> str:
@@ -286,7 +289,7 @@ def temperature(source: Source) -> Component:
 
 def belt(source: Source) -> Component:
     """Scores of level, slope and curvature on the log odds, as in the calibration belt."""
-    sums, precision = source.scores()
+    sums, precision = source.scores(source.powers(3))
 
     def finding() -> Finding:
         scores = observed_sums(source, sums)
@@ -351,8 +354,12 @@ def tenths(units: OneEvent) -> Component:
 def waves(units: OneEvent) -> Component:
     """Squared scores of a level and of cosines of the probability, up to seven half waves."""
     place = (units.p - units.p[0]) / max(float(units.p[-1] - units.p[0]), LEAST)
-    angles = np.pi * np.arange(WAVES)[:, None] * place
-    sums, precision = units.scores(np.cos(angles, out=angles))
+
+    def cosines(some: slice) -> Floats:
+        angles = np.pi * np.arange(WAVES)[:, None] * place[some]
+        return np.asarray(np.cos(angles, out=angles))
+
+    sums, precision = units.scores(cosines)
 
     def finding() -> Finding:
         is_level = np.argmax(np.abs(observed_sums(units, sums))) == 0
@@ -363,7 +370,7 @@ def waves(units: OneEvent) -> Component:
 
 def line(units: OneEvent) -> Component:
     """Squared scores of level and slope on the log odds, added up."""
-    sums, precision = units.scores(np.vander(units.log_odds, 2, increasing=True).T)
+    sums, precision = units.scores(units.powers(2))
 
     def finding() -> Finding:
         level, slope = map(float, observed_sums(units, sums))

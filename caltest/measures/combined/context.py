@@ -24,6 +24,7 @@ from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.logistic import clipped_log_odds
 from caltest.numerics.loops import frozen
+from caltest.numerics.softmax import LogRows
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
 from caltest.types import Codes, Floats, Hashes, Ints, Labels, Order
@@ -86,11 +87,11 @@ class Context:
     @cached_property
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
-        return self.hits_of()
+        return self.hits_of(HitRows)
 
-    def hits_of(self) -> OneEvent:
+    def hits_of(self, kind: type[HitRows]) -> HitRows:
         """Return these, which are large once they are used."""
-        return HitRows(self.top.astype(self.dtype), self.confidence, self.weight, self.labels)
+        return kind(self.top.astype(self.dtype), self.confidence, self.weight, self.labels)
 
     @property
     def observed(self) -> Labels:
@@ -122,9 +123,10 @@ class Context:
     @cached_property
     def top(self) -> Codes:
         """The predicted class of each row."""
-        return np.asarray(np.argmax(self.probs, axis=1))
+        predicted = self.predictions.predicted
+        return predicted if self.order is None else predicted[self.order]
 
-    @cached_property
+    @property
     def confidence(self) -> Floats:
         """The probability of that class, (n,)."""
         return np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
@@ -201,8 +203,7 @@ class Context:
         # No temperature changes outcomes of probability 0.
         counts = (self.weight > 0.0) & (self.probs[np.arange(self.n), self.labels] > 0.0)
         some = np.flatnonzero(((place >= low) & (place < high))[cell] & counts)
-        logs = self.probs[some]
-        np.log(np.maximum(logs, component.LEAST, out=logs), out=logs)
+        logs = LogRows(self.probs, some, component.LEAST)
         found = component.correcting_temperature(logs, self.labels[some], self.weight[some])
         return found, "temperature"
 

@@ -16,6 +16,7 @@ from caltest.numerics.class_sums import residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.joint import cleared
 from caltest.numerics.logistic import clipped_log_odds
+from caltest.numerics.loops import blocks
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.sources import Cells
@@ -23,9 +24,11 @@ from caltest.types import Flags, Floats, Ints, Labels, Order
 
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
+Functions = Callable[[slice], Floats]  # of some units, (J, u)
 SPREAD = 600  # rows between which the median distance is taken
 NO_DECAY_BEYOND = 800.0
 BINS = 10
+BLOCK = 1 << 15  # units at a time
 
 
 class OneEvent:
@@ -134,6 +137,10 @@ class OneEvent:
         """The log odds of the event."""
         return clipped_log_odds(self.p, LEAST_PROB)
 
+    def powers(self, count: int) -> Functions:
+        """Return the powers of the log odds from 0 on."""
+        return lambda some: np.vander(self.log_odds[some], count, increasing=True).T
+
     @property
     def ranks(self) -> Floats:
         """The shares of the variance, or of the rows, that are below; equal ones share a middle."""
@@ -142,9 +149,15 @@ class OneEvent:
     def shares(self, size: Floats | Ints) -> Floats:
         """Return the shares of a size that are below; equal probabilities share a middle."""
         carried = np.cumsum(size)
-        upto = np.append(0.0, (carried / carried[-1])[self.ends])
-        number: Ints = np.cumsum(self.ends) - self.ends
-        return np.asarray(0.5 * (upto[number] + upto[number + 1]))
+        upto = np.append(0.0, carried[self.ends] / carried[-1])
+        del carried
+        number: Ints = np.cumsum(self.ends)
+        number -= self.ends
+        out = upto[number]
+        number += 1
+        out += upto[number]
+        out *= 0.5
+        return np.asarray(out)
 
     @property
     def label_sd(self) -> Floats:
@@ -157,7 +170,10 @@ class OneEvent:
         some = np.linspace(0, upto[-1] - 1, min(SPREAD, int(upto[-1])), dtype=int)
         near = place[np.searchsorted(upto, some, side="right")]
         width = bandwidths * (median_distance(near) or 1.0)
-        return np.exp(-np.minimum(np.diff(place, prepend=place[0]) / width, NO_DECAY_BEYOND))
+        apart = np.diff(place, prepend=place[0])
+        apart /= width
+        np.negative(np.minimum(apart, NO_DECAY_BEYOND, out=apart), out=apart)
+        return np.exp(apart, out=apart)
 
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
@@ -191,14 +207,12 @@ class OneEvent:
         )
         return sums, noise, limits.astype(np.int64)
 
-    def scores(self, functions: Floats | None = None) -> tuple[Summing, Floats]:
-        """Return those of functions (J, U), orthonormal, and their precision I.
+    def scores(self, functions: Functions) -> tuple[Summing, Floats]:
+        """Return the sums of functions of units times the residuals, and their precision.
 
-        By default they are level, slope and curvature on the log odds.
+        Here the functions are made orthonormal.
         """
-        if functions is None:
-            functions = np.vander(self.log_odds, 3, increasing=True).T
-        slopes = component.orthonormal(functions, self.noise)
+        slopes = component.orthonormal(functions(slice(None)), self.noise)
         slopes *= self.scale
 
         sums = Summing(
@@ -296,6 +310,18 @@ class HitRows(OneEvent):
 
     def read(self, labels: Observed) -> Observed:
         return (np.take(labels, self.rank, axis=1) == self.top).view(np.uint8)
+
+
+class ObservedHits(HitRows):
+    """The same for the observed labels alone: functions of the rows are never in memory whole."""
+
+    def scores(self, functions: Functions) -> tuple[Summing, Floats]:
+        residuals, found = self.scale * self.gaps, []
+        for some in blocks(self.p.size, BLOCK):
+            part = functions(some)
+            found.append(part @ np.column_stack([part.T * self.noise[some, None], residuals[some]]))
+        sums = np.sum(found, axis=0)
+        return Summing(lambda _: sums[None, :, -1]), component.inverse(sums[:, :-1])
 
 
 class EventCells(OneEvent):

@@ -19,8 +19,8 @@ from caltest.types import Floats, Hashes
 
 REFERENCES = 299  # redrawn labels that the scales of the components are estimated from, at least
 PARTS = 20  # at most, of label vectors of which each has scales by the others
-# The seed of the former, which nobody passes as rng=: a resample that is among them would not be exchangeable
-# with the labels that were observed.
+# Seed of the references, which nobody passes as rng=: a resample that is among them would not be
+# exchangeable with the labels that were observed.
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 AT_A_TIME = 1 << 20  # labels
 BATCH, FEW = 64, 1 << 15  # resamples, and labels that are not worth several batches

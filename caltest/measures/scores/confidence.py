@@ -253,7 +253,7 @@ class ECELowerBound(ConfidenceMeasure):
         return np.asarray(np.abs(sure - unsure) / (wrong + right))
 
     def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
-        predicted = predictions.probs.argmax(axis=1)[:, None]
+        predicted = predictions.predicted[:, None]
         gap = (np.arange(predictions.m) == predicted) - predictions.probs.max(axis=1)[:, None]
         return gap, -gap
 
