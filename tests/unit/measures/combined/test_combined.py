@@ -1,14 +1,16 @@
 """The combined test: its portfolio, its scale, and what it says."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import caltest as ct
 from caltest import NotApplicable
+from caltest.measures.combined import tails
 from caltest.measures.combined.component import BINARY, SEVERAL, confusions, orthonormal
 from caltest.measures.combined.context import Context
 from caltest.measures.combined.one_event import LEAST_PROB
@@ -247,3 +249,29 @@ def test_events_that_are_next_to_impossible_speak_against_the_model(rare, lens, 
     probs = np.column_stack([np.full(60, rare), level, 1 - level])
     options = {"lens": lens, "n_resamples": 99, "rng": 1, **rows}
     assert ct.test_calibration(probs, np.arange(60) % 3, **options).pvalue <= 0.02
+
+
+def test_label_vectors_that_change_places_change_scores():
+    """What makes p exact where a test has its scales from its own resamples."""
+    rng = np.random.default_rng(5)
+    seen = rng.gamma(2.0, size=(2, 320))
+    portfolio = [SimpleNamespace(two_sided=two_sided) for two_sided in (False, True)]
+    none = np.empty((2, 0))
+    scales, scores = tails.scored(portfolio, seen, none)
+    size = 320 // tails.parts_of(320)
+    within, parts = np.arange(320), np.arange(320).reshape(-1, size)
+    within[:size] = rng.permutation(size)
+    parts = parts[rng.permutation(len(parts))].ravel()
+    for order in (within, parts):
+        assert_allclose(tails.scored(portfolio, seen[:, order], none)[1], scores[:, order])
+    # The scale of the observed labels does not know them.
+    others = tails.scales_of(portfolio, seen[:, size:])
+    assert_array_equal(tails.scores_of(others, seen[:, :1]), scores[:, :1])
+    assert_array_equal(tails.scores_of(scales, seen[:, :1]), scores[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("size", "parts"), [(1000, 20), (1001, 13), (320, 20), (300, 0), (1009, 0)]
+)
+def test_few_resamples_have_scales_of_reference_labels(size, parts):
+    assert tails.parts_of(size) == parts
