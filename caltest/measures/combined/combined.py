@@ -137,7 +137,7 @@ __all__ = ["Combined", "combined"]
 Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY_CELLS = 1 << 14  # of which fewer are cheaper
-MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
+MANY, MANY_OF_SEVERAL = 100_000, 50_000  # rows from which cells, or chunks, are cheaper
 HELD = 1 << 24  # sums of chunks that are held, of one kind
 KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *forecasts.EVERY)}
 
@@ -232,7 +232,7 @@ class Combined(Measure):
         n, m = predictions.n, predictions.m
         is_simple = self.is_usual and predictions.sample_weight is None
         usual = is_simple and m > 2 and not predictions.ordinal
-        return usual and n >= MANY and n_resamples * m * max(m, LANDMARKS) <= HELD
+        return usual and n >= MANY_OF_SEVERAL and n_resamples * m * max(m, LANDMARKS) <= HELD
 
     def bind_chunks(
         self, survey: Survey, names: Sequence[str], rows: Predictions | None = None
