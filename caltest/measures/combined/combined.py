@@ -21,7 +21,7 @@ from caltest.measures.combined import component, forecasts
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, combine
 from caltest.measures.combined.context import KEPT, LANDMARKS, ORDERED, Context, OrderedEvents
-from caltest.measures.combined.one_event import EventCells, OneEvent
+from caltest.measures.combined.one_event import EventCells, ObservedRows, OneEvent
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
@@ -224,7 +224,7 @@ class Combined(Measure):
             return None
         order = np.argsort(p, kind="stable")
         happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
-        rows = OneEvent(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
+        rows = ObservedRows(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
         cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
         return CombinedCells(cells, rows) if alone else CountedLabels(predictions, cells, rows)
 

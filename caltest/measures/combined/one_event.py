@@ -312,8 +312,8 @@ class HitRows(OneEvent):
         return (np.take(labels, self.rank, axis=1) == self.top).view(np.uint8)
 
 
-class ObservedHits(HitRows):
-    """The same for the observed labels alone: functions of the rows are never in memory whole."""
+class ObservedRows(OneEvent):
+    """Rows whose observed labels are all that is asked for: no functions of them are kept whole."""
 
     def scores(self, functions: Functions) -> tuple[Summing, Floats]:
         residuals, found = self.scale * self.gaps, []
@@ -322,6 +322,10 @@ class ObservedHits(HitRows):
             found.append(part @ np.column_stack([part.T * self.noise[some, None], residuals[some]]))
         sums = np.sum(found, axis=0)
         return Summing(lambda _: sums[None, :, -1]), component.inverse(sums[:, :-1])
+
+
+class ObservedHits(HitRows, ObservedRows):
+    """The same in ascending order of the confidence."""
 
 
 class EventCells(OneEvent):
