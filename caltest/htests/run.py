@@ -311,9 +311,9 @@ def test_calibration(
         takes cells or chunks for more than 2 million rows, where all that is asked for has a
         version for them. Also of arrays, from 100,000 rows of two classes on, "auto" counts rows in
         some thousand cells for the default test, and from 50,000 of more classes on it takes them
-        by chunks where it is the only test; "rows" takes each row. Forecasts of numbers are counted by the cells of their PIT,
-        with "cells" or "chunks", or from 131,072 in memory on, for the default test and those of
-        the PIT.
+        by chunks where it is the only test; "rows" takes each row. Forecasts of numbers are counted
+        by the cells of their PIT, with "cells" or "chunks", or from 131,072 in memory on, for the
+        default test and those of the PIT.
     on_error : {"raise", "skip"}, default "raise"
         Whether files that cannot be read, and rows with missing or impossible values, are an error
         or left out with a note, where cells are counted or chunks read: with "skip" "auto" takes
