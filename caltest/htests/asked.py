@@ -148,7 +148,8 @@ def keys_of(given: ModelData, rows: Rows) -> Keys:
     for frame in filter(tables.is_table, (features, given.model)):
         if found := tables.grouped_by(tables.table_of_frame(frame), by, rows.groups):
             return found
-    return (rows.grouped_by if by is True else None) or (("group",), {})
+    named = rows.grouped_by if by is True else tables.named_by_itself(by)
+    return named or (("group",), {})
 
 
 def as_columns(by: Any) -> tuple[str, ...]:

@@ -91,7 +91,8 @@ class Rows(ABC):
         self.__dict__.update(outcomes)
         values = None if groups is None else self._looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
-        about = (weights, values, dependent, CLUSTER, source, library, None)
+        named = tables.named_by_itself(groups)
+        about = (weights, values, dependent, CLUSTER, source, library, named)
         self.__dict__.update(zip((*OF_ROWS, *ABOUT), about, strict=True))
 
     def _looked_at(self, groups: AnyArray) -> AnyArray:
@@ -264,7 +265,7 @@ class Rows(ABC):
     def with_groups(self, groups: object, name: str = "groups") -> Self:
         """Give each row a group; messages name these as they were passed."""
         values = self._looked_at(checks.check_groups(groups, self.n, name))
-        return self._with(groups=values, grouped_by=None)
+        return self._with(groups=values, grouped_by=tables.named_by_itself(groups))
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Self:
         """Give each row a cluster, within which rows may depend on each other."""

@@ -456,6 +456,12 @@ def groups_of(table: ColumnTable, values: object, name: str) -> object:
     return crossed(table, several) if several else column_or_values(table, values, name)
 
 
+def named_by_itself(values: object) -> Keys | None:
+    """Return the name of a Series as what groups are made of, if it has one."""
+    name = getattr(values, "name", None)
+    return None if name in (None, "") else ((str(name),), {})
+
+
 def grouped_by(table: ColumnTable, values: object, groups: Any) -> Keys | None:
     """Return the columns that `groups`, (n,), are made of, if `values` names some."""
     if isinstance(values, str):

@@ -196,7 +196,6 @@ OF_FORECASTS = (
     "if calibrated: the mean, and the range of 95 %, over outcomes redrawn from the forecasts; the "
     "CRPS is in the unit of the outcomes, and smaller scores are better"
 )
-Z_OF_RANGE = 1.959964  # normal quantile of 97.5 %
 
 
 def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Scores:
@@ -256,7 +255,7 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
     """Yield scores with the range of redrawn labels, and errors with that of their null."""
     for name, sums, most in source.score_sums():
         value, expected, variance = sums.tolist()
-        half = Z_OF_RANGE * float(np.sqrt(max(variance, 0.0)))
+        half = Z * float(np.sqrt(max(variance, 0.0)))
         # The range of the central limit theorem knows no limits, the score does.
         low, high = max(expected - half, 0.0), min(expected + half, most)
         yield Score(name, value, expected, *((low, high) if np.isfinite(value) else ()))

@@ -67,7 +67,8 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
         return Given(_check_any(_of_values(segments)))
     if tables.is_table(segments):
         read = _columns_of(segments)
-        if read and all(values.dtype.kind == "b" for values in read.values()):
+        # One column alone has two sides; several may be segments that overlap.
+        if len(read) > 1 and all(values.dtype.kind == "b" for values in read.values()):
             return Given({}, np.column_stack(list(read.values())), list(read))
         return Given(_check_any(read))
     return _of_array(segments, n)

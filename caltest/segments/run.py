@@ -61,7 +61,8 @@ def test_segments(
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Columns of the data frame `data` by name, or columns with their values: categories as they
         are, numbers and times with more than `bins` values cut at quantiles, missing values as a
-        value. Or one boolean column per segment. They must not depend on the labels.
+        value. Or a boolean matrix, or a table of two boolean columns or more: one per segment. They
+        must not depend on the labels.
     depth : int, optional
         The most conditions that define a segment, by default 2: one- and two-way tables of the
         columns. The segments of a matrix are taken as they are.

@@ -8,13 +8,14 @@ import sys
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import combine_pvalues
 
-from caltest import DegenerateDataWarning, GroupsTest, HTestTable, InvalidInput
+from caltest import DegenerateDataWarning, GroupsTest, HTestTable, InvalidInput, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.cli.app import run as command
 from caltest.cli.list_ import bundled
@@ -118,6 +119,19 @@ def test_few_and_many_groups_of_rows_have_one_table(test):
     names = ["shop", "n", "gap", "low", "high", "statistic"]
     for name in names:
         np.testing.assert_allclose(other[name], one[name], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [pl.Series, pd.Series])
+def test_groups_have_the_name_of_their_series(kind):
+    data = shops(7, groups=3)
+    probs, labels = data["p"].to_numpy(), data["y"].to_numpy()
+    named = kind(data["shop"].to_list(), name="shop") if kind is pd.Series else data["shop"]
+    for rows in (
+        calibration_test(probs, labels, by=named, rng=1),
+        calibration_test(Predictions(probs, labels, groups=named), by=True, rng=1),
+    ):
+        assert rows.to_frame().columns[0] == "shop"
+        assert "3 of shop" in str(rows)
 
 
 @pytest.mark.full

@@ -81,6 +81,12 @@ def test_boolean_columns_are_a_matrix():
     assert names(run(P, Y, segments=frame)) == {"first", "old"}
 
 
+def test_lone_boolean_column_has_two_sides():
+    result = run(P, Y, segments=pl.DataFrame({"old": AGE > 50}))
+    assert result.n_segments == (1, 2)
+    assert names(result) == {"old"}
+
+
 def test_several_classes_and_columns_without_segments():
     assert run(P3, Y3, segments={"site": SITE}).lens == "confidence"
     assert run(P3, Y3, segments={"site": SITE}, lens="classwise[1]").lens == "classwise[1]"
