@@ -53,7 +53,7 @@ def smoothed_logs(z: Floats, beta: float, share: float) -> Floats:
 BLOCK = 2**15  # numbers that stay in the cache between the loops over them
 
 
-PRODUCT = 2**19  # numbers of a matrix product
+PRODUCT = 2**19  # numbers of a matrix product, or of logs at a time
 
 
 class Point(NamedTuple):
@@ -250,7 +250,7 @@ def _observed(z: Floats, y: Codes) -> Floats:
 
 def _separable(z: Floats | LogRows, y: Codes) -> bool:
     """Return whether each observed class has the largest logit of its row: beta is infinite."""
-    parts = ((z[rows], y[rows]) for rows in blocks(len(z), BLOCK))
+    parts = ((z[rows], y[rows]) for rows in blocks(len(z), max(1, PRODUCT // z.shape[1])))
     return all((_observed(logits, own) >= logits.max(axis=1)).all() for logits, own in parts)
 
 

@@ -457,9 +457,9 @@ def groups_of(table: ColumnTable, values: object, name: str) -> object:
 
 
 def named_by_itself(values: object) -> Keys | None:
-    """Return the name of a Series as what groups are made of, if it has one."""
+    """Return the name of a Series as what groups are made of; a number is no name."""
     name = getattr(values, "name", None)
-    return None if name in (None, "") else ((str(name),), {})
+    return ((name,), {}) if isinstance(name, str) and name else None
 
 
 def grouped_by(table: ColumnTable, values: object, groups: Any) -> Keys | None:

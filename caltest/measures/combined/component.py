@@ -13,7 +13,7 @@ from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics import joint
 from caltest.numerics.loops import blocks
-from caltest.numerics.softmax import BLOCK, LogRows, inverse_temperature
+from caltest.numerics.softmax import PRODUCT, LogRows, inverse_temperature
 from caltest.types import Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def orthonormal(functions: Floats, v: Floats) -> Floats:
 
 def correcting_temperature(logs: Floats | LogRows, labels: Codes, weight: Floats) -> float:
     """Return T within bounds that makes p^(1/T), normalised, most likely."""
-    parts = (logs[rows] for rows in blocks(len(logs), BLOCK))
+    parts = (logs[rows] for rows in blocks(len(logs), max(1, PRODUCT // logs.shape[1])))
     if not any((part[:, :1] != part).any() for part in parts):  # every T is as likely
         return 1.0
     return 1.0 / inverse_temperature(logs, labels, weight, TEMPERATURES)[0]
