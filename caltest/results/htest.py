@@ -70,8 +70,8 @@ class HTest(Decided, Result):
     if_calibrated : tuple of float
         Mean of the statistic over redrawn labels, and the lower and upper limit of 95 % of its
         values; one is infinite where the test is one-sided. Where all label vectors are listed,
-        these are weighted by their probabilities. Empty where the null is not "exact", and of the
-        test "combined", whose statistic has no unit.
+        these are weighted by their probabilities. Empty where the null is not "exact", of the test
+        "combined", whose statistic has no unit, and of groups that are tested in one pass.
     n, m : int
         Numbers of observations and of classes of the predictions.
     lens : str
