@@ -431,9 +431,9 @@ def _between(
     dtype: type[np.floating] = np.float64,
 ) -> Floats:
     """Return the kernel between coordinates, whose distances are multiplied by a scale."""
-    out = _distances(kernel, left, right).astype(dtype, copy=False)
+    out = _distances(kernel, left, right)
     out *= scale
-    return kernel.profile(out)
+    return kernel.profile(out.astype(dtype, copy=False))
 
 
 def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:

@@ -315,6 +315,13 @@ class HitRows(OneEvent):
 class ObservedRows(OneEvent):
     """Rows whose observed labels are all that is asked for: no functions of them are kept whole."""
 
+    def powers(self, count: int) -> Functions:
+        """Return powers of the standardised log odds: alike in size, and of the same span."""
+        x, total = self.log_odds, max(self.total, 1e-300)
+        centre = float(self.noise @ x) / total
+        sd = float(np.sqrt(self.noise @ np.square(x - centre) / total)) or 1.0
+        return lambda some: np.vander((x[some] - centre) / sd, count, increasing=True).T
+
     def scores(self, functions: Functions) -> tuple[Summing, Floats]:
         residuals, found = self.scale * self.gaps, []
         for some in blocks(self.p.size, BLOCK):

@@ -13,10 +13,11 @@ from caltest import NotApplicable
 from caltest.measures.combined import tails
 from caltest.measures.combined.component import BINARY, SEVERAL, confusions, orthonormal
 from caltest.measures.combined.context import Context
-from caltest.measures.combined.one_event import LEAST_PROB
+from caltest.measures.combined.one_event import LEAST_PROB, ObservedRows, OneEvent
 from caltest.numerics.joint import log_mean_exp
 from caltest.numerics.logistic import clipped_log_odds
 
+BINARY_BELT = next(kind for kind in BINARY if kind.key == "belt")
 SURE = ct.datasets.generative_model("M1", n=400, m=3, alpha=1.0, rng=1)
 
 
@@ -275,3 +276,12 @@ def test_label_vectors_that_change_places_change_scores():
 )
 def test_few_resamples_have_scales_of_reference_labels(size, parts):
     assert tails.parts_of(size) == parts
+
+
+def test_observed_rows_have_the_scores_of_all_rows_where_log_odds_are_close():
+    """Powers of log odds are nearly alike there, and the curvature is not to be lost."""
+    rng = np.random.default_rng(0)
+    p = np.sort(1 / (1 + np.exp(5 - 0.1 * rng.normal(size=5000))))
+    given = "P(1)", p, 1 - p, np.ones(p.size), rng.random(p.size) < p, np.arange(p.size)
+    found, exact = (BINARY_BELT.make(kind(*given)) for kind in (ObservedRows, OneEvent))
+    assert_allclose(found.values(found.source.observed), exact.values(exact.source.observed), 1e-6)
