@@ -277,7 +277,7 @@ class CombinedChunks(BoundChunks):
         self.parameters |= {"features": features.root.shape[1]}
 
     def references(self, n_resamples: int) -> Hashes:
-        return super().references(0) if tails.parts_of(1 + n_resamples) else tails.reference_keys()
+        return tails.reference_keys(0 if tails.parts_of(1 + n_resamples) else tails.REFERENCES)
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         portfolio = self._portfolio(totals)

@@ -148,7 +148,7 @@ class OneEvent:
 
     def shares(self, size: Floats | Ints) -> Floats:
         """Return the shares of a size that are below; equal probabilities share a middle."""
-        carried = np.cumsum(size)
+        carried = np.cumsum(size)  # in place, since there may be millions
         upto = np.append(0.0, carried[self.ends] / carried[-1])
         del carried
         number: Ints = np.cumsum(self.ends)
@@ -315,20 +315,17 @@ class HitRows(OneEvent):
 class ObservedRows(OneEvent):
     """Rows whose observed labels are all that is asked for: no functions of them are kept whole."""
 
-    def powers(self, count: int) -> Functions:
-        """Return powers of the standardised log odds: alike in size, and of the same span."""
-        x, total = self.log_odds, max(self.total, 1e-300)
-        centre = float(self.noise @ x) / total
-        sd = float(np.sqrt(self.noise @ np.square(x - centre) / total)) or 1.0
-        return lambda some: np.vander((x[some] - centre) / sd, count, increasing=True).T
-
     def scores(self, functions: Functions) -> tuple[Summing, Floats]:
         residuals, found = self.scale * self.gaps, []
         for some in blocks(self.p.size, BLOCK):
             part = functions(some)
             found.append(part @ np.column_stack([part.T * self.noise[some, None], residuals[some]]))
-        sums = np.sum(found, axis=0)
-        return Summing(lambda _: sums[None, :, -1]), component.inverse(sums[:, :-1])
+        *gram, sums = np.sum(found, axis=0).T
+        # Few numbers with the same products stand for each function; its sum has no weight.
+        sizes, axes = np.linalg.eigh(np.array(gram))
+        few = np.column_stack([axes * np.sqrt(np.maximum(sizes, 0.0)), sums])
+        scores = component.orthonormal(few, np.append(np.ones(sizes.size), 0.0))[:, -1]
+        return Summing(lambda _: scores[None]), np.eye(sizes.size)
 
 
 class ObservedHits(HitRows, ObservedRows):

@@ -10,14 +10,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import caltest as ct
 from caltest import NotApplicable
+from caltest.kernels import Exponential
+from caltest.kernels.features import Features
 from caltest.measures.combined import tails
-from caltest.measures.combined.component import BINARY, SEVERAL, confusions, orthonormal
+from caltest.measures.combined.component import (
+    BINARY,
+    SEVERAL,
+    belt,
+    confusions,
+    orthonormal,
+    waves,
+)
 from caltest.measures.combined.context import Context
 from caltest.measures.combined.one_event import LEAST_PROB, ObservedRows, OneEvent
 from caltest.numerics.joint import log_mean_exp
 from caltest.numerics.logistic import clipped_log_odds
 
-BINARY_BELT = next(kind for kind in BINARY if kind.key == "belt")
 SURE = ct.datasets.generative_model("M1", n=400, m=3, alpha=1.0, rng=1)
 
 
@@ -175,15 +183,15 @@ def test_equal_predictions_of_very_many_rows_share_a_cell():
 def test_very_many_rows_of_several_classes_are_taken_by_chunks():
     """The p-value is that of a frame by chunks, and what is said of improbable ones of the rows."""
     rng = np.random.default_rng(5)
-    probs = rng.dirichlet(np.ones(3), 100_000)
-    labels = (rng.random((100_000, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    probs = rng.dirichlet(np.ones(3), 50_000)
+    labels = (rng.random((50_000, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(0, 2)
     data = ct.Predictions(probs, labels)
     one, rows = (
-        ct.test_calibration(None, data, n_resamples=49, rng=1, engine=e) for e in ("auto", "rows")
+        ct.test_calibration(None, data, n_resamples=319, rng=1, engine=e) for e in ("auto", "rows")
     )
     frame = pl.DataFrame({"y": labels, **{f"p{k}": probs[:, k] for k in range(3)}})
     asked = {"label": "y", "probs": ["p0", "p1", "p2"], "engine": "chunks"}
-    chunks = ct.test_calibration(None, frame, n_resamples=49, rng=1, **asked)
+    chunks = ct.test_calibration(None, frame, n_resamples=319, rng=1, **asked)
     assert_allclose(one.null_distribution, chunks.null_distribution, rtol=1e-12)
     assert one.parameters["error by cells"].startswith("at most 0.0")
     assert "error by cells" not in rows.parameters
@@ -191,7 +199,7 @@ def test_very_many_rows_of_several_classes_are_taken_by_chunks():
     for key in ("temperature", "surprise"):
         assert own[key].parameters == every[key].parameters
     for key, row in own.items():
-        unit = 1e5 - 1 if key == "skce" else 1.0  # over the rows, not over the pairs
+        unit = 5e4 - 1 if key == "skce" else 1.0  # over the rows, not over the pairs
         spread = unit * np.std(every[key].null_distribution)
         assert row.statistic == pytest.approx(unit * every[key].statistic, 3e-3, 0.3 * spread), key
 
@@ -278,10 +286,21 @@ def test_few_resamples_have_scales_of_reference_labels(size, parts):
     assert tails.parts_of(size) == parts
 
 
-def test_observed_rows_have_the_scores_of_all_rows_where_log_odds_are_close():
-    """Powers of log odds are nearly alike there, and the curvature is not to be lost."""
+@pytest.mark.parametrize("log_odds", [(-5, 0.1), (-7, 1.5), (0, 3)])
+@pytest.mark.parametrize("component", [belt, waves])
+def test_observed_rows_have_the_scores_of_all_rows(component, log_odds):
+    """Also where functions of the predictions are nearly alike, and the curvature is all but 0."""
     rng = np.random.default_rng(0)
-    p = np.sort(1 / (1 + np.exp(5 - 0.1 * rng.normal(size=5000))))
+    p = np.sort(1 / (1 + np.exp(-rng.normal(*log_odds, size=50_000))))
     given = "P(1)", p, 1 - p, np.ones(p.size), rng.random(p.size) < p, np.arange(p.size)
-    found, exact = (BINARY_BELT.make(kind(*given)) for kind in (ObservedRows, OneEvent))
+    found, exact = (component(kind(*given)) for kind in (ObservedRows, OneEvent))
     assert_allclose(found.values(found.source.observed), exact.values(exact.source.observed), 1e-6)
+
+
+def test_close_predictions_have_features_in_single_precision():
+    """Their distances and the bandwidth are below the smallest number of that."""
+    probs = np.tile([0.5, 0.5, 0.0], (1000, 1))
+    probs[::2, 2] = 1e-40
+    features = Features.of(Exponential(), probs)
+    near = features.between(probs[:4], probs[:4])
+    assert_allclose(features.products(probs[:4]), near, atol=1e-4)
