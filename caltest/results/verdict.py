@@ -406,8 +406,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
             return found_in(Inversion(truth(probs, x)).labels(keys))
         cells = counted.cells
         p = truth(np.column_stack([1.0 - cells.mean, cells.mean]), x)[:, 1]
-        mean, variance = cells.counts * p, cells.counts * p * (1.0 - p)
-        return found_in(replace(cells, expected=mean, variance=variance).redrawn(keys))
+        return found_in(cells.under(p).redrawn(keys))
 
     rows = event_rows(seen)
     weight = np.ones(seen.n) if rows.weight is None else rows.weight

@@ -17,7 +17,7 @@ from caltest.numerics.loops import frozen
 from caltest.predictions import Predictions
 from caltest.predictions.container import event_column
 from caltest.predictions.tables import crossed_names
-from caltest.sources.weights import Weights
+from caltest.sources.weights import Weights, sums_in_memory, weighted_cells
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 GRID = 1 << 16  # cells between 0 and 1
@@ -182,6 +182,17 @@ class Cells:
             return self.weights.redrawn(keys)
         return draw_counts(self.law, self.hashes, keys)
 
+    def under(self, p: Floats) -> Cells:
+        """Return the same rows, whose events have the probabilities p (C,)."""
+        if self.weights is None:
+            mean = self.counts * p
+            return replace(self, expected=mean, variance=mean * (1.0 - p))
+        one = self.weights.drawn
+        p = p[one.cell]
+        mean = one.size * p
+        drawn = replace(one, expected=mean, variance=mean * (1.0 - p), centre=one.mass * p)
+        return replace(self, weights=replace(self.weights, drawn=drawn))
+
     @cached_property
     def distance(self) -> float:
         """Total variation between the numbers of events as they are redrawn small, and exactly."""
@@ -229,17 +240,29 @@ class Cells:
         return row_hashes(own_numbers(self.place))
 
 
-def cells_in_memory(p: Floats, events: Flags, names: tuple[str, str]) -> Cells:
+def cells_in_memory(
+    p: Floats, events: Flags, names: tuple[str, str], weight: Floats | None = None
+) -> Cells:
     """Count rows in ascending order of p (n,) in some thousand cells, narrow where it matters.
 
     A cell has at most 1 / 4096 of the variance of the events, or of the rows, or 1 / 32 of log
-    odds, unless its predictions are equal; 0 and 1 are apart. Sums are not rounded.
+    odds, unless its predictions are equal; 0 and 1 are apart. Sums are not rounded. Weights are
+    positive, and a row whose weight makes it more than 1 / 4096 of the variance is a cell.
     """
     variance = p * (1.0 - p)
+    spread, mass = (variance, np.ones(p.size)) if weight is None else (variance * weight**2, weight)
     # Equal predictions share a cell: what would split them starts with the next larger one.
     step = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
-    moved = step[np.searchsorted(step, _cuts(p, variance, np.ones(p.size)))] + 1
-    first = np.unique(np.append(0, moved[moved < p.size]))
+    moved = step[np.searchsorted(step, _cuts(p, spread, mass))] + 1
+    # Pairs of rows of a cell are taken at its mean weight: one that is heavy is by itself.
+    heavy = np.flatnonzero(spread * SHARES > spread.sum()) if weight is not None else moved[:0]
+    first = np.unique(np.concatenate([[0], moved, heavy, heavy + 1]))
+    first = first[first < p.size]
+    if weight is not None:
+        sums, line = sums_in_memory(p, events, weight, np.append(first, p.size))
+        place = np.arange(first.size)
+        arrays, own = weighted_cells(sums, line, own_numbers(place), 1, 1)
+        return Cells(place, {}, **arrays, event=names[0], no_event=names[1], weights=own)
     last = np.append(first[1:], p.size) - 1
     each = (events.astype(np.int64), p, variance)
     hits, expected, spread = (np.add.reduceat(x, first) for x in each)

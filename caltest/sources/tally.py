@@ -13,7 +13,7 @@ from caltest.lazy import pl
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.loops import njit
 from caltest.sources.cells import GRID, NEVER, UNIT
-from caltest.sources.weights import CLASSES, FIRST, SUMS
+from caltest.sources.weights import FIRST, LOWEST, MANTISSA, SUMS, WITHIN
 from caltest.types import AnyArray, Floats, Ints, SmallInts
 
 AT_ONCE = 1 << 24  # rows of very many groups that are held until they are counted
@@ -23,9 +23,6 @@ BITS = 22  # of a packed number that the rows or the events take
 MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
 BLOCK = 1 << 10  # rows whose cells are found before they are counted
 LEAST_YET = np.float64(1.0).view(np.int64)
-MANTISSA = 52  # bits of a weight below its power of 2
-WITHIN = MANTISSA - CLASSES.bit_length() + 1  # those below its class
-LOWEST = 1023 * CLASSES - FIRST  # what the bits above are of the first class
 FULL = 511  # rows whose sums of cubes, up to 8 each, take 32 bits
 SUMMED = ("n", "y", "r1", "r2", *SUMS)  # from the fifth word of a line on, after both ends
 N, LIGHT, HEAVY, CELL, CLASS = 4, *range(4 + len(SUMMED), 8 + len(SUMMED))

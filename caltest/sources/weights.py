@@ -11,6 +11,7 @@ import numpy as np
 
 from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_weights
 from caltest.numerics.labels import row_hashes
+from caltest.numerics.loops import njit
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 CLASSES = 8  # of weights between a power of 2 and the next: within a class they differ by 1/8
@@ -20,7 +21,12 @@ AT_A_TIME = 1 << 9  # cells whose classes are added up: these stay near
 COARSEST = 2  # 4 of them become one, at most
 LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
 FIRST = CLASSES * 128  # so that the number of a class is not negative
+SEEN = -1  # in place of the line of a class that has none yet
 SUMS = ("w0", "w1", "w2", "wy", "v0", "v1", "v2", "t0")
+OTHERS = ("u", "n", "y", "r1", "r2", "light", "heavy", "least", "most")
+MANTISSA = 52  # bits of a weight below its power of 2
+WITHIN = MANTISSA - CLASSES.bit_length() + 1  # those below its class
+LOWEST = 1023 * CLASSES - FIRST  # what the bits above are of the first class
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +231,72 @@ def weighted_cells(
         ratio=1.0 + 2.0**shift / CLASSES,
     )
     return arrays, weights
+
+
+def sums_in_memory(
+    p: Floats, happens: Flags, weight: Floats, start: Ints
+) -> tuple[dict[str, AnyArray], Ints]:
+    """Add up rows (n,) of cells, which begin at `start` (C + 1,), by the class of their weights.
+
+    Returns
+    -------
+    sums, first
+        As for `weighted_cells` with a grid and a unit of 1: sums of p itself, which are not
+        rounded.
+    """
+    bits = weight.view(np.int64)
+    first = np.append(0, np.cumsum(_classes_of(bits, start)))
+    table = np.zeros((first[-1], len(SUMS) + len(OTHERS)))
+    _add_up((p, happens, bits), start, first, table)
+    sums: dict[str, AnyArray] = dict(zip((*OTHERS, *SUMS), table.T, strict=True))
+    sums |= {"u": sums["u"].astype(np.int64), "place": np.zeros(len(table), np.int64)}
+    return sums, first[:-1]
+
+
+@njit()
+def _classes_of(bits: Ints, start: Ints) -> Ints:
+    """Return how many classes of weights there are in each cell."""
+    seen, counts = np.full(2 * FIRST, -1), np.zeros(start.size - 1, np.int64)
+    for c in range(counts.size):
+        for i in range(start[c], start[c + 1]):
+            k = (bits[i] >> WITHIN) - LOWEST
+            counts[c] += np.int64(seen[k] != c)
+            seen[k] = c
+    return counts
+
+
+@njit()
+def _add_up(
+    rows: tuple[Floats, Flags, Ints], start: Ints, first: Ints, table: Floats
+) -> None:
+    """Write the sums of each class of each cell, in the order of `OTHERS` and `SUMS`."""
+    p, happens, bits = rows
+    line = np.zeros(2 * FIRST, np.int64)
+    for c in range(start.size - 1):
+        some = range(start[c], start[c + 1])
+        low, high = 2 * FIRST, 0
+        for i in some:
+            k = (bits[i] >> WITHIN) - LOWEST
+            line[k], low, high = SEEN, min(low, k), max(high, k)
+        used = first[c]
+        for k in range(low, high + 1):
+            if line[k] == SEEN:
+                line[k] = used
+                table[used, 0], table[used, 5], table[used, 7] = k - FIRST, 2.0, 1.0
+                used += 1
+        for i in some:
+            own = table[line[(bits[i] >> WITHIN) - LOWEST]]
+            y, r = np.float64(happens[i]), p[i]
+            x = 1.0 + (bits[i] & ((1 << MANTISSA) - 1)) / float(1 << MANTISSA)
+            square = x * x
+            values = (1.0, y, r, r * r)
+            for j in range(4):
+                own[1 + j] += values[j]
+            own[5], own[6] = min(own[5], x), max(own[6], x)
+            own[7], own[8] = min(own[7], r), max(own[8], r)
+            powers = (x, x * r, x * r * r, x * y, square, square * r, square * r * r, square * x)
+            for j in range(8):
+                own[9 + j] += powers[j]
 
 
 def _moments(

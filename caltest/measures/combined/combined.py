@@ -34,6 +34,7 @@ from caltest.predictions import Predictions, Rows
 from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
+from caltest.sources.weights import LARGEST
 from caltest.types import Floats, Hashes, Ints, Labels
 
 if TYPE_CHECKING:
@@ -218,14 +219,18 @@ class Combined(Measure):
     def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
         if not predictions.m:
             return super().bind_counted(predictions, alone=alone)
-        p = predictions.probs[:, -1]
-        is_simple = self.is_usual and predictions.sample_weight is None
-        if predictions.m > 2 or not is_simple or np.count_nonzero((p > 0.0) & (p < 1.0)) < MANY:
+        p, weight = predictions.probs[:, -1], predictions.weights
+        counts = weight >= 1.0 / LARGEST
+        free = np.count_nonzero((p > 0.0) & (p < 1.0) & counts)
+        if predictions.m > 2 or not self.is_usual or free < MANY:
             return None
         order = np.argsort(p, kind="stable")
+        order = order[counts[order]]
+        weight = weight[order] / weight[order].mean()
         happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
-        rows = ObservedRows(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
-        cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
+        rows = ObservedRows(names[1], p[order], 1.0 - p[order], weight, happens, order)
+        own = weight if np.ptp(weight) > 0 else None
+        cells = cells_in_memory(rows.p, happens, (names[1], names[0]), own)
         return CombinedCells(cells, rows) if alone else CountedLabels(predictions, cells, rows)
 
     def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:
@@ -309,8 +314,9 @@ class CombinedCells(Combining, BoundCells):
         self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn)
 
     def error(self) -> float | None:
-        if self.rows is None or self.cells.is_point.all():
-            return super().error() if self.cells.has_equal_weights else None
+        is_exact = self.cells.has_equal_weights and self.cells.is_point.all()
+        if self.rows is None or is_exact:
+            return 0.0 if is_exact else None
         seen = [kind.of(self.rows.source).values(self.rows.observed) for kind in BINARY]
         return self.distance(seen)
 
@@ -337,13 +343,14 @@ class CountedLabels(CombinedCells):
         super().__init__(cells, rows)
         self.predictions, self.order = predictions, rows.order
         self.redrawn_text = f"{predictions.redrawn_text}, counted in cells"
-        self.start = np.append(0, np.cumsum(cells.n))
+        self.start = np.append(0, np.cumsum(cells.counts))
 
     def redraw(self, keys: Hashes) -> Floats:
         step = max(8, AT_A_TIME // self.predictions.n)
         parts = (keys[i : i + step] for i in range(0, keys.size, step))
         drawn = (self._redrawing.labels(part) for part in parts)
-        return np.concatenate([event_counts(labels, None, self.start) for labels in drawn])
+        weight = None if self.cells.weights is None else self.rows.weight
+        return np.concatenate([event_counts(labels, weight, self.start) for labels in drawn])
 
 
 class OfMeasure(Component):

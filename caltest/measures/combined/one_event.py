@@ -348,7 +348,7 @@ class EventCells(OneEvent):
         self.p, self.q = cells.mean, 1.0 - cells.mean
         self.least, self.most = cells.least, cells.most
         self.rows, self.weight = cells.counts, np.asarray(cells.n, np.float64)
-        self.noise, self.ends = cells.noise, np.ones(len(cells), np.bool_)
+        self.noise, self.ends = cells.noise, step_ends(self.p)
         self.possible = self.least < 1.0, self.most > 0.0
         self.scale, self.shift = np.ones(len(cells)), np.zeros(len(cells))
         self.steady = component.STEADY * float(cells.squares.sum()) / cells.rows
