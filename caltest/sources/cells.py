@@ -216,8 +216,8 @@ class Cells:
 
     @property
     def coarser(self) -> Cells:
-        """The same rows in some thousand cells, each of several of these; of equal weights."""
-        first = np.append(0, 1 + _cuts(self.mean, self.variance, self.n))
+        """The same rows in some thousand cells, each of several of these."""
+        first = _begins(1 + _cuts(self.mean, self.noise, self.n), self.noise, self.weights)
         last = np.append(first[1:], len(self)) - 1
         given = self.n, self.events, self.expected, self.variance
         n, events, expected, variance = (np.add.reduceat(values, first) for values in given)
@@ -232,6 +232,7 @@ class Cells:
             most=self.most[last],
             event=self.event,
             no_event=self.no_event,
+            weights=None if self.weights is None else self.weights.coarser(first),
         )
 
     @cached_property
@@ -254,10 +255,7 @@ def cells_in_memory(
     # Equal predictions share a cell: what would split them starts with the next larger one.
     step = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
     moved = step[np.searchsorted(step, _cuts(p, spread, mass))] + 1
-    # Pairs of rows of a cell are taken at its mean weight: one that is heavy is by itself.
-    heavy = np.flatnonzero(spread * SHARES > spread.sum()) if weight is not None else moved[:0]
-    first = np.unique(np.concatenate([[0], moved, heavy, heavy + 1]))
-    first = first[first < p.size]
+    first = _begins(moved, spread, weight)
     if weight is not None:
         sums, line = sums_in_memory(p, events, weight, np.append(first, p.size))
         place = np.arange(first.size)
@@ -268,6 +266,16 @@ def cells_in_memory(
     hits, expected, spread = (np.add.reduceat(x, first) for x in each)
     place, n, ends = np.arange(first.size), last - first + 1, (p[first], p[last])
     return Cells(place, {}, n, hits, expected, spread, *ends, *names)
+
+
+def _begins(first: Ints, variance: Floats, weights: object) -> Ints:
+    """Return where cells of units (U,) begin, the first and some others, each once.
+
+    Pairs of rows of a cell are taken at its mean weight: one that is heavy is a cell by itself.
+    """
+    heavy = first[:0] if weights is None else np.flatnonzero(variance * SHARES > variance.sum())
+    found = np.unique(np.concatenate([[0], first, heavy, heavy + 1]))
+    return found[found < variance.size]
 
 
 def _cuts(p: Floats, variance: Floats, n: Floats) -> Ints:

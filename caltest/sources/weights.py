@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -65,6 +65,18 @@ class Drawn:
     def __len__(self) -> int:
         return self.cell.size
 
+    @property
+    def cumulants(self) -> tuple[Floats, Floats, Floats]:
+        """The second to the fourth cumulant of the sum of weights of each, (U,)."""
+        p = self.expected / self.size
+        spread = p * (1.0 - p)
+        second = np.square(self.factor) * self.variance
+        counted = np.isnan(self.skewness)
+        third = self.factor * second * (1.0 - 2.0 * p)
+        fourth = np.square(self.factor) * second * (1.0 - 6.0 * spread)
+        third = np.where(counted, third, self.skewness * second**1.5)
+        return second, third, np.where(counted, fourth, self.kurtosis * np.square(second))
+
     @cached_property
     def law(self) -> CellLaw:
         """What the numbers of events are redrawn from."""
@@ -111,17 +123,32 @@ class Weights:
     @cached_property
     def cumulants(self) -> tuple[Floats, Floats, Floats]:
         """The second to the fourth cumulant of the sum of each cell, as it is redrawn, (C,)."""
-        one = self.drawn
-        p = one.expected / one.size
-        spread = p * (1.0 - p)
-        second = np.square(one.factor) * one.variance
-        counted = np.isnan(one.skewness)
-        third = np.where(counted, one.factor * second * (1.0 - 2.0 * p), one.skewness * second**1.5)
-        own = np.square(one.factor) * second * (1.0 - 6.0 * spread)
-        fourth = np.where(counted, own, one.kurtosis * np.square(second))
-        start = np.searchsorted(one.cell, np.arange(self.rows.size))
-        second, third, fourth = (np.add.reduceat(k, start) for k in (second, third, fourth))
+        start = np.searchsorted(self.drawn.cell, np.arange(self.rows.size))
+        second, third, fourth = (np.add.reduceat(k, start) for k in self.drawn.cumulants)
         return second, third, fourth
+
+    def coarser(self, first: Ints) -> Weights:
+        """Return those of cells that begin with the `first` (C',) of these.
+
+        What was redrawn together stays so, and the lightest of the rest join it.
+        """
+        one = self.drawn
+        cell = np.searchsorted(first, one.cell, side="right") - 1
+        counted = np.isnan(one.skewness)
+        order = np.lexsort((one.factor, counted, cell))
+        own = Drawn(**{name: getattr(one, name)[order] for name in one.__dataclass_fields__})
+        cell, counted, (second, third, fourth) = cell[order], counted[order], own.cumulants
+        ratio = np.where(counted, np.square(own.factor), second / SUMMED)
+        start = np.searchsorted(cell, np.arange(first.size))
+        together = _summed(second, ratio, start, np.zeros(cell.size, np.bool_))
+        number = np.append(True, (np.diff(cell) != 0) | ~together[1:])
+        classes = own.size, own.expected, own.variance, own.mass, own.centre, second, third, fourth
+        some = np.flatnonzero(number)
+        hashes = np.where(together, row_hashes(cell), own.hashes)[some]
+        drawn = _joined(cell[some], together[some], classes, some, own.factor[some], hashes)
+        sums = ("rows", "hits", "squares", "noise")
+        arrays = {name: np.add.reduceat(getattr(self, name), first) for name in sums}
+        return replace(self, **arrays, drawn=drawn)
 
     @cached_property
     def distance(self) -> float:
@@ -197,29 +224,15 @@ def weighted_cells(
             break
         shift += 1
 
-    is_one, of_start = together[start], (np.add.reduceat(own, start) for own in classes)
-    rows, mean, spreads, masses, centres, noises, third, fourth = of_start
+    rows, mean, _, masses, centres, noises, *_ = (np.add.reduceat(own, start) for own in classes)
     weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)
     same = equal[start] & (np.diff(np.append(start, scale.size)) == 1)
     weight[same] = (scale * sums["heavy"])[start][same]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(is_one, np.sqrt(noises / spreads), weight)
-        skewness = np.where(is_one, third / noises**1.5, np.nan)
-        kurtosis = np.where(is_one, fourth / np.square(noises), np.nan)
+    is_one = together[start]
     code = np.where(is_one, 2 * FIRST - 1, (sums["u"][start] >> shift) + FIRST)
-    drawn = Drawn(
-        cell=cell[start],
-        size=rows.astype(np.int64),
-        expected=mean,
-        variance=spreads,
-        mass=masses,
-        centre=centres,
-        factor=factor,
-        skewness=skewness,
-        kurtosis=kurtosis,
-        hashes=row_hashes(place_hashes[cell[start]] * (2 * FIRST) + code),
-    )
-    left_out = np.where(same | is_one, 0.0, noises - np.square(weight) * spreads)
+    hashes = row_hashes(place_hashes[cell[start]] * (2 * FIRST) + code)
+    drawn = _joined(cell[start], is_one, classes, start, weight, hashes)
+    left_out = np.where(same | is_one, 0.0, noises - np.square(weight) * drawn.variance)
     whole = float(noises.sum())
     weights = Weights(
         rows=arrays.pop("rows").astype(np.int64),
@@ -231,6 +244,38 @@ def weighted_cells(
         ratio=1.0 + 2.0**shift / CLASSES,
     )
     return arrays, weights
+
+
+def _joined(
+    cell: Ints,
+    is_one: Flags,
+    classes: Iterable[Floats],
+    start: Ints,
+    weight: Floats,
+    hashes: Hashes,
+) -> Drawn:
+    """Return what is redrawn of classes that are added up from `start` on, (U,) each.
+
+    Those that `is_one` sum are normal; of the others, the weight is what an event adds.
+    """
+    of_start = (np.add.reduceat(own, start) for own in classes)
+    rows, mean, spreads, masses, centres, noises, third, fourth = of_start
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(is_one, np.sqrt(noises / spreads), weight)
+        skewness = np.where(is_one, third / noises**1.5, np.nan)
+        kurtosis = np.where(is_one, fourth / np.square(noises), np.nan)
+    return Drawn(
+        cell=cell,
+        size=rows.astype(np.int64),
+        expected=mean,
+        variance=spreads,
+        mass=masses,
+        centre=centres,
+        factor=factor,
+        skewness=skewness,
+        kurtosis=kurtosis,
+        hashes=hashes,
+    )
 
 
 def sums_in_memory(
@@ -266,9 +311,7 @@ def _classes_of(bits: Ints, start: Ints) -> Ints:
 
 
 @njit()
-def _add_up(
-    rows: tuple[Floats, Flags, Ints], start: Ints, first: Ints, table: Floats
-) -> None:
+def _add_up(rows: tuple[Floats, Flags, Ints], start: Ints, first: Ints, table: Floats) -> None:
     """Write the sums of each class of each cell, in the order of `OTHERS` and `SUMS`."""
     p, happens, bits = rows
     line = np.zeros(2 * FIRST, np.int64)

@@ -202,7 +202,7 @@ class Combined(Measure):
     def bind_cells(self, cells: Cells, *, alone: bool = False) -> BoundCells:
         if not self.is_usual:
             return super().bind_cells(cells)
-        if alone and len(cells) > MANY_CELLS and cells.weights is None:
+        if alone and len(cells) > MANY_CELLS:
             return CombinedCells(cells.coarser, EventCells(cells))
         return CombinedCells(cells)
 
@@ -303,13 +303,11 @@ class CombinedCells(Combining, BoundCells):
         far the statistic is from theirs is computed.
     """
 
-    caution = "statistics at the mean prediction of each cell"
-
     def __init__(self, cells: Cells, rows: OneEvent | None = None) -> None:
         BoundCells.__init__(self, cells)
         self.rows = rows
-        if not cells.has_equal_weights:
-            self.caution = f"{self.caution}, pairs at its mean weight"
+        self.own = "" if cells.has_equal_weights else ", pairs at its mean weight"
+        self.caution = f"statistics at the mean prediction of each cell{self.own}"
         source = EventCells(cells).source
         self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn)
 
@@ -325,7 +323,9 @@ class CombinedCells(Combining, BoundCells):
         said, rows = super().error_in_words(), self.rows
         if rows is None or not (rows.least < rows.most).any():
             return said
-        return f"{said} from that of {rows.p.size:,} cells, at the mean prediction of each"
+        return (
+            f"{said} from that of {rows.p.size:,} cells, at the mean prediction of each{self.own}"
+        )
 
 
 class CountedLabels(CombinedCells):
