@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.lazy import pl
 from caltest.numerics.bins import sort_by_cell
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import blocks, njit
 from caltest.sources.cells import GRID, NEVER, UNIT
 from caltest.sources.weights import FIRST, LOWEST, MANTISSA, SUMS, WITHIN
 from caltest.types import AnyArray, Floats, Ints, SmallInts
@@ -19,6 +19,8 @@ from caltest.types import AnyArray, Floats, Ints, SmallInts
 AT_ONCE = 1 << 24  # rows of very many groups that are held until they are counted
 LEFT_OUT = -1  # in place of the code of a row that is not counted
 NO_ROWS = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8)
+NO_WEIGHTS = np.empty(0), np.empty(0, np.int8), np.empty(0, np.int64)
+TOGETHER = 1 << 20  # rows with weights that are held until they are counted
 BITS = 22  # of a packed number that the rows or the events take
 MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
 BLOCK = 1 << 10  # rows whose cells are found before they are counted
@@ -198,6 +200,8 @@ class WeightTally(Tally):
         self._lines = np.zeros((1, CLASS + 1), np.uint32)
         self._lines[0, N] = FULL  # so that a class without a line gets one
         self._used = 1
+        self._held: list[tuple[AnyArray, ...]] = [NO_WEIGHTS]
+        self._rows = 0
 
     def add(
         self,
@@ -206,27 +210,42 @@ class WeightTally(Tally):
         weights: Floats | None = None,
     ) -> None:
         """Count rows, as `Tally.add` does, with their weights (n,)."""
+        self._held.append((probs, happened, np.asarray(weights).view(np.int64)))
+        self._rows += probs.size
+        if self._rows >= TOGETHER:
+            self._count_held()
+
+    def _count_held(self) -> None:
+        """Count the rows that are held, by their places: lines of a place are near each other."""
+        probs, happened, bits = map(np.concatenate, zip(*self._held, strict=True))
+        self._held, self._rows = [NO_WEIGHTS], 0
+        order = np.argsort((np.clip(probs, 0.0, 1.0) * (GRID - 1)).astype(np.uint16), kind="stable")
         if self._used + probs.size > len(self._lines):
-            self._lines.resize((self._used + 2 * probs.size, CLASS + 1), refcheck=False)
-        rows = probs, happened, np.asarray(weights).view(np.int64)
+            self._lines.resize((self._used + probs.size, CLASS + 1), refcheck=False)
+        rows = probs[order], happened[order], bits[order]
         lines = self._lines, self._lines.view(np.float64)
         self._used = _count_weighted(rows, self._cuts, self._line, lines, self._used)
 
     def table(self) -> pl.DataFrame:
         """Return the classes of cells, in their order, with the columns of `Counting.query`."""
+        self._count_held()
         lines, self._line = self._lines[1 : self._used], self._line[:0]
         key = lines[:, CELL] * np.int64(2 * FIRST) + lines[:, CLASS]
         order = np.argsort(key)
         first = np.flatnonzero(np.diff(key[order], prepend=-1))
-        _arrange(lines, order)
-        ends, (low, high) = lines.view(np.float64), (np.minimum.reduceat, np.maximum.reduceat)
-        columns = self._keys(lines[first, CELL])
-        columns["u"] = (lines[first, CLASS].astype(np.int32) - FIRST).astype(np.int16)
-        for k, name in enumerate(SUMMED, start=N):
-            columns[name] = _smallest(np.add.reduceat(lines[:, k], first, dtype=np.int64))
-        columns |= {"least": low(ends[:, 0], first), "most": high(ends[:, 1], first)}
-        for k, name, end in ((LIGHT, "light", low), (HEAVY, "heavy", high)):
-            columns[name] = (end(lines[:, k], first) / UNIT).astype(np.float32)
+        columns = self._keys(lines[order[first], CELL])
+        columns["u"] = (lines[order[first], CLASS].astype(np.int32) - FIRST).astype(np.int16)
+        stop, parts = np.append(first[1:], order.size), []
+        for some in blocks(max(1, first.size), TOGETHER >> 2):
+            sums = np.zeros((len(SUMMED), first[some].size), np.int64)
+            ends = np.empty((4, first[some].size))
+            given = lines, lines.view(np.float64), order
+            _add_lines(given, (first[some], stop[some]), sums, ends)
+            parts.append([*map(_smallest, sums), *ends[:2], *(ends[2:] / UNIT).astype(np.float32)])
+        del lines, given, key, order  # of the size of the data, each
+        self._lines = self._lines[:0].copy()
+        names = *SUMMED, "least", "most", "light", "heavy"
+        columns |= dict(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
         return pl.DataFrame(columns)
 
 
@@ -304,16 +323,23 @@ def _find_cells(
 
 
 @njit()
-def _arrange(lines: NDArray[np.uint32], order: Ints) -> None:
-    """Bring lines into an order, in place; what was the order is not, afterwards."""
-    held = np.empty_like(lines[0])
-    for first in range(order.size):
-        k = first
-        held[:] = lines[k]
-        while order[k] != k:
-            before, order[k] = order[k], k
-            lines[k] = held if before == first else lines[before]
-            k = before
+def _add_lines(
+    given: tuple[NDArray[np.uint32], Floats, Ints],
+    limits: tuple[Ints, Ints],
+    sums: Ints,
+    ends: Floats,
+) -> None:
+    """Add up the lines of each class of a cell, between limits of their order."""
+    (lines, ends_of, order), (first, stop) = given, limits
+    for g in range(first.size):
+        least, most, light, heavy = 1.0, 0.0, FULL * UNIT, 0
+        for j in range(first[g], stop[g]):
+            own, two = lines[order[j]], ends_of[order[j]]
+            for k in range(sums.shape[0]):
+                sums[k, g] += own[N + k]
+            least, most = min(least, two[0]), max(most, two[1])
+            light, heavy = min(light, own[LIGHT]), max(heavy, own[HEAVY])
+        ends[0, g], ends[1, g], ends[2, g], ends[3, g] = least, most, light, heavy
 
 
 @njit()

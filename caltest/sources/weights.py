@@ -141,14 +141,19 @@ class Weights:
         ratio = np.where(counted, np.square(own.factor), second / SUMMED)
         start = np.searchsorted(cell, np.arange(first.size))
         together = _summed(second, ratio, start, np.zeros(cell.size, np.bool_))
-        number = np.append(True, (np.diff(cell) != 0) | ~together[1:])
+        some = np.flatnonzero(np.append(True, (np.diff(cell) != 0) | ~together[1:]))
         classes = own.size, own.expected, own.variance, own.mass, own.centre, second, third, fourth
-        some = np.flatnonzero(number)
-        hashes = np.where(together, row_hashes(cell), own.hashes)[some]
-        drawn = _joined(cell[some], together[some], classes, some, own.factor[some], hashes)
-        sums = ("rows", "hits", "squares", "noise")
-        arrays = {name: np.add.reduceat(getattr(self, name), first) for name in sums}
-        return replace(self, **arrays, drawn=drawn)
+        drawn = _joined(
+            classes,
+            some,
+            together[some],
+            own.factor[some],
+            cell=cell[some],
+            hashes=np.where(together, row_hashes(cell), own.hashes)[some],
+        )
+        given = self.rows, self.hits, self.squares, self.noise
+        rows, hits, squares, noise = (np.add.reduceat(values, first) for values in given)
+        return Weights(rows, hits, squares, noise, drawn, self.ratio, self.missing)
 
     @cached_property
     def distance(self) -> float:
@@ -231,7 +236,7 @@ def weighted_cells(
     is_one = together[start]
     code = np.where(is_one, 2 * FIRST - 1, (sums["u"][start] >> shift) + FIRST)
     hashes = row_hashes(place_hashes[cell[start]] * (2 * FIRST) + code)
-    drawn = _joined(cell[start], is_one, classes, start, weight, hashes)
+    drawn = _joined(classes, start, is_one, weight, cell=cell[start], hashes=hashes)
     left_out = np.where(same | is_one, 0.0, noises - np.square(weight) * drawn.variance)
     whole = float(noises.sum())
     weights = Weights(
@@ -247,11 +252,12 @@ def weighted_cells(
 
 
 def _joined(
-    cell: Ints,
-    is_one: Flags,
-    classes: Iterable[Floats],
+    classes: Iterable[AnyArray],
     start: Ints,
+    is_one: Flags,
     weight: Floats,
+    *,
+    cell: Ints,
     hashes: Hashes,
 ) -> Drawn:
     """Return what is redrawn of classes that are added up from `start` on, (U,) each.
