@@ -342,6 +342,7 @@ class CountedLabels(CombinedCells):
     def __init__(self, predictions: Predictions, cells: Cells, rows: OneEvent) -> None:
         super().__init__(cells, rows)
         self.predictions, self.order = predictions, rows.order
+        self.weight = None if cells.weights is None else rows.weight
         self.redrawn_text = f"{predictions.redrawn_text}, counted in cells"
         self.start = np.append(0, np.cumsum(cells.counts))
 
@@ -349,8 +350,7 @@ class CountedLabels(CombinedCells):
         step = max(8, AT_A_TIME // self.predictions.n)
         parts = (keys[i : i + step] for i in range(0, keys.size, step))
         drawn = (self._redrawing.labels(part) for part in parts)
-        weight = None if self.cells.weights is None else self.rows.weight
-        return np.concatenate([event_counts(labels, weight, self.start) for labels in drawn])
+        return np.concatenate([event_counts(labels, self.weight, self.start) for labels in drawn])
 
 
 class OfMeasure(Component):

@@ -116,12 +116,15 @@ def test_of_one_prediction_a_shift_is_all_that_can_be_detected():
 
 
 @pytest.mark.full
-def test_detectable_errors_of_counted_rows_are_those_of_the_rows(monkeypatch):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_detectable_errors_of_counted_rows_are_those_of_the_rows(monkeypatch, weighted):
     """Numbers of events of cells are drawn in place of labels, from what is true of these."""
     rng = np.random.default_rng(5)
     p = rng.beta(0.3, 2.0, 100_100)
     y = rng.random(p.size) < p
-    result = ct.test_calibration(p, y, n_resamples=199, level=0.05, rng=1)
+    weight = rng.lognormal(size=p.size) if weighted else None
+    result = ct.test_calibration(p, y, sample_weight=weight, n_resamples=199, level=0.05, rng=1)
+    assert "cells" in result.parameters
     counted = detectable(result)
     measure = type(result.evidence.measure)
     monkeypatch.setattr(measure, "bind_counted", lambda *_: None)

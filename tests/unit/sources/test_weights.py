@@ -85,6 +85,37 @@ def test_classes_become_fewer_where_they_are_many(monkeypatch):
     assert drawn.std() == pytest.approx(sd, rel=0.05)
 
 
+@pytest.mark.parametrize("kind", ["narrow", "whole"])
+def test_cells_that_are_joined_keep_sums_and_cumulants(monkeypatch, kind):
+    """Of what is redrawn: most of it as one normal number a cell, with the cumulants of its rows.
+
+    A row that is heavy is not joined to others.
+    """
+    monkeypatch.setattr("caltest.sources.cells.SHARES", 64)
+    monkeypatch.setattr("caltest.sources.cells.A_LOG_ODDS", 4)
+    rng = np.random.default_rng(0)
+    p, (_, _, w) = rng.random(20_000), rows(20_000, kind=kind)
+    w[7] = 20_000.0
+    cells = count_rows(p, rng.random(p.size) < p, (), w)
+    joined = cells.coarser
+    first = np.searchsorted(cells.least, joined.least)
+    assert len(joined) < 200
+    assert len(joined.weights.drawn) < 1000 < len(cells.weights.drawn)
+    for name in ("n", "events", "expected", "variance", "squares", "noise", "counts", "hits"):
+        sums = np.add.reduceat(getattr(cells, name), first)
+        np.testing.assert_allclose(getattr(joined, name), sums, err_msg=name)
+    for own, parts in zip(joined.weights.cumulants, cells.weights.cumulants, strict=True):
+        np.testing.assert_allclose(own.sum(), parts.sum())
+        np.testing.assert_allclose(own, np.add.reduceat(parts, first), atol=1e-3 * own.max())
+    heavy = np.argmax(joined.n)
+    assert joined.is_point[heavy] or joined.counts[heavy] < 5
+    redrawn = joined.redrawn(resample_keys(1, DRAWS)) - joined.expected
+    often = joined.counts * joined.mean * (1 - joined.mean) > 1
+    sd = np.sqrt(joined.noise[often])
+    np.testing.assert_allclose(redrawn.std(axis=0)[often], sd, rtol=0.2)
+    assert redrawn.sum(axis=1).std() == pytest.approx(np.sqrt(joined.noise.sum()), rel=0.05)
+
+
 @pytest.mark.parametrize("factor", [2.0**-20, 3.7, 1e30])
 def test_unit_of_the_weights_is_no_matter(factor):
     p, y, w = rows(300)

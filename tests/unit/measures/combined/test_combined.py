@@ -1,6 +1,7 @@
 """The combined test: its portfolio, its scale, and what it says."""
 
 import tracemalloc
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,13 +157,67 @@ def test_very_many_rows_of_two_classes_are_counted(shape):
         assert row.statistic == pytest.approx(every[row.test].statistic, 3e-3, 0.05 * spread)
 
 
+def weights_of(kind, rng, n):
+    """Return continuous weights, whole ones, those with a huge one, or none of half the rows."""
+    if kind == "whole":
+        return rng.integers(1, 20, n)
+    if kind == "one huge":
+        return np.where(np.arange(n) == n // 3, n / 4, 1.0)
+    return rng.lognormal(size=n) * (np.arange(n) % 2 if kind == "none of half" else 1.0)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Count from 2000 rows on."""
+    monkeypatch.setattr(import_module("caltest.measures.combined.combined"), "MANY", 2000)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("digits", [2, 9], ids=["ties", "no ties"])
+@pytest.mark.parametrize("kind", ["continuous", "whole", "one huge", "none of half"])
+def test_rows_with_weights_are_counted(kind, digits):
+    """Components are those of the rows with a weight: also of pairs, where one has most of it."""
+    rng = np.random.default_rng(3)
+    p = np.clip(rng.beta(0.7, 0.7, 6000).round(digits), 1e-3, 0.999)
+    labels = (rng.random(p.size) < p).astype(int)
+    weight = weights_of(kind, rng, p.size)
+    counted, rows = (
+        ct.test_calibration(
+            p[kept], labels[kept], sample_weight=weight[kept], n_resamples=199, rng=1, engine=engine
+        )
+        for engine, kept in (("auto", weight >= 0), ("rows", weight > 0))
+    )
+    assert "cells" in counted.parameters
+    assert counted.pvalue == pytest.approx(rows.pvalue, abs=0.15)
+    every = {row.test: row for row in rows.components}
+    for row in counted.components:
+        theirs = every[row.test]
+        spread = np.std(theirs.null_distribution)
+        assert row.statistic == pytest.approx(theirs.statistic, 1e-9, 0.1 * spread), row.test
+        assert row.pvalue == pytest.approx(theirs.pvalue, abs=0.15), row.test
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_equal_weights_change_nothing_where_rows_are_counted():
+    rng = np.random.default_rng(4)
+    p = rng.beta(0.7, 2, 4000)
+    labels = (rng.random(p.size) < p).astype(int)
+    found = [
+        ct.test_calibration(p, labels, sample_weight=weight, n_resamples=49, rng=1)
+        for weight in (None, np.full(p.size, 3.5))
+    ]
+    assert_allclose(*(one.null_distribution for one in found), rtol=1e-9)
+
+
 @pytest.mark.full
-def test_labels_that_other_tests_see_are_counted_in_the_same_cells():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_that_other_tests_see_are_counted_in_the_same_cells(weighted):
     """Each component of a redrawn label vector is about that of the rows."""
     rng = np.random.default_rng(2)
     p = rng.beta(0.7, 0.7, 100_000)
     labels = (rng.random(p.size) < p).astype(int)
     asked = {"test": ["combined", "ks"], "n_resamples": 99, "rng": 1}
+    asked |= {"sample_weight": rng.lognormal(size=p.size)} if weighted else {}
     counted, rows = (ct.test_calibration(p, labels, engine=k, **asked) for k in ("auto", "rows"))
     assert "cells" in counted.rows[0].parameters
     assert counted.rows[1].pvalue == rows.rows[1].pvalue
