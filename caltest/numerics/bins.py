@@ -106,6 +106,15 @@ def sort_by_cell(cells: Ints, count: int) -> tuple[Ints, Ints]:
     return np.argsort(keys, kind="stable"), start
 
 
+def order_of_probs(p: Floats) -> Ints:
+    """Return the order of probabilities (n,), equal ones as they came; by their first bits before.
+
+    A sort of what is nearly in order takes less than half of the time.
+    """
+    near = np.argsort((p * float((1 << 16) - 1)).astype(np.uint16), kind="stable")
+    return near[np.argsort(p[near], kind="stable")]
+
+
 def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) -> Floats:
     """Return the sums of weight, event probability, label and squared weight, (bins, 4).
 

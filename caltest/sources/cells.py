@@ -13,7 +13,7 @@ import numpy as np
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_counts
 from caltest.numerics.labels import row_hashes
-from caltest.numerics.loops import frozen
+from caltest.numerics.loops import blocks, frozen
 from caltest.predictions import Predictions
 from caltest.predictions.container import event_column
 from caltest.predictions.tables import crossed_names
@@ -25,6 +25,7 @@ UNIT = 1 << 20  # of a cell: sums are whole numbers of these, and so the same in
 NEVER = -1  # the place of the probability 0, apart from those above it
 EQUAL = 1e-12  # relative variance of weights that is rounding
 SHARES, A_LOG_ODDS = 4096, 32  # cells of rows in memory; in a unit of log odds
+BLOCK = 1 << 15  # units at a time
 FARTHEST = 1e3  # log odds, of 0 and 1
 SPLIT = 1 << 8  # parts of a place that uniform numbers tell apart
 ARRAYS = ("place", "n", "events", "expected", "variance", "least", "most")  # of a number a cell
@@ -280,12 +281,18 @@ def _begins(first: Ints, variance: Floats, weights: object) -> Ints:
 
 def _cuts(p: Floats, variance: Floats, n: Floats) -> Ints:
     """Return after which of ascending predictions (U,) another cell of `cells_in_memory` begins."""
-    with np.errstate(divide="ignore"):
-        odds = np.clip(np.log(p) - np.log1p(-p), -FARTHEST, FARTHEST)
-    new = np.diff(np.floor(odds * A_LOG_ODDS)) != 0
-    for carried in (np.cumsum(variance), np.cumsum(n)):
-        new |= np.diff(np.floor(carried / carried[-1] * SHARES)) != 0
-    return np.flatnonzero(new)
+    found = []
+    for some in blocks(p.size - 1, BLOCK):
+        near = p[some.start : some.stop + 1]
+        with np.errstate(divide="ignore"):
+            odds = np.clip(np.log(near) - np.log1p(-near), -FARTHEST, FARTHEST)
+        found.append(some.start + np.flatnonzero(np.diff(np.floor(odds * A_LOG_ODDS))))
+    for size in (variance, n):
+        carried = np.cumsum(size)
+        for some in blocks(p.size - 1, BLOCK):
+            shares = carried[some.start : some.stop + 1] / carried[-1] * SHARES
+            found.append(some.start + np.flatnonzero(np.diff(np.floor(shares))))
+    return np.unique(np.concatenate([*found, np.empty(0, np.int64)]))
 
 
 def own_numbers(place: Ints, group: Ints | None = None) -> Ints:

@@ -25,7 +25,7 @@ from caltest.measures.combined.one_event import EventCells, ObservedRows, OneEve
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.bins import event_counts
+from caltest.numerics.bins import event_counts, order_of_probs
 from caltest.numerics.joint import ROUNDING as TIED
 from caltest.numerics.joint import tail_scores
 from caltest.numerics.labels import resample_keys
@@ -219,18 +219,21 @@ class Combined(Measure):
     def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
         if not predictions.m:
             return super().bind_counted(predictions, alone=alone)
-        p, weight = predictions.probs[:, -1], predictions.weights
+        p, weight = np.ascontiguousarray(predictions.probs[:, -1]), predictions.weights
         counts = weight >= 1.0 / LARGEST
         free = np.count_nonzero((p > 0.0) & (p < 1.0) & counts)
         if predictions.m > 2 or not self.is_usual or free < MANY:
             return None
-        order = np.argsort(p, kind="stable")
-        order = order[counts[order]]
-        weight = weight[order] / weight[order].mean()
-        happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
-        rows = ObservedRows(names[1], p[order], 1.0 - p[order], weight, happens, order)
-        own = weight if np.ptp(weight) > 0 else None
-        cells = cells_in_memory(rows.p, happens, (names[1], names[0]), own)
+        order = order_of_probs(p)
+        if not counts.all():
+            order = order[counts[order]]
+        p, happens, weight = p[order], (predictions.labels == 1)[order], weight[order]
+        weight /= weight.mean()
+        own, names = weight if np.ptp(weight) > 0 else None, list(map(str, predictions.classes))
+        kept = order[:0].copy() if alone else order  # who redraws labels takes them in this order
+        del order
+        rows = ObservedRows(names[1], p, 1.0 - p, weight, happens, kept)
+        cells = cells_in_memory(p, happens, (names[1], names[0]), own)
         return CombinedCells(cells, rows) if alone else CountedLabels(predictions, cells, rows)
 
     def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:

@@ -319,7 +319,8 @@ class ObservedRows(OneEvent):
         residuals, found = self.scale * self.gaps, []
         for some in blocks(self.p.size, BLOCK):
             part = functions(some)
-            found.append(part @ np.column_stack([part.T * self.noise[some, None], residuals[some]]))
+            gram = (part * self.noise[some]) @ part.T
+            found.append(np.column_stack([gram, part @ residuals[some]]))
         *gram, sums = np.sum(found, axis=0).T
         # Few numbers with the same products stand for each function; its sum has no weight.
         sizes, axes = np.linalg.eigh(np.array(gram))
