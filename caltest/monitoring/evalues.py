@@ -208,7 +208,10 @@ def _even_log_score(p: Floats, q: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         lost, won = np.log1p(-p) - np.log1p(-q), np.log(q) - np.log(p)
         even = lost / (lost + won)
-    return np.where(np.isfinite(even), even, 0.5 * (p + q))
+    # Of a certain forecast the limit: q, whose score is finite only where p has none larger, or p.
+    certain = np.where((q == 0.0) | (q == 1.0), q, p)
+    even = np.where(np.isfinite(even), even, certain)
+    return np.clip(even, np.minimum(p, q), np.maximum(p, q))  # rounding may leave what is between
 
 
 def _same_rows(**columns: ArrayLike) -> list[Floats]:
