@@ -42,7 +42,7 @@ def time_steps(time: object, n: int) -> Codes:
 
 
 def _without_zone(moment: Any) -> Any:
-    """Return a moment of a time zone as that of UTC, which NumPy's times are; others as they are."""
+    """Return a moment of a time zone as one of UTC, as those of NumPy are; others as they are."""
     if getattr(moment, "tzinfo", None) is None:
         return moment
     return moment.astimezone(dt.UTC).replace(tzinfo=None)

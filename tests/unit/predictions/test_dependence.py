@@ -78,9 +78,9 @@ def test_times_of_a_zone_are_steps_of_moments():
     assert time_steps([dt.time(9), dt.time(8)], 2).tolist() == [1, 0]
     day = dt.date(2024, 1, 1)
     for other in ("x", 3):
-        with pytest.raises(InvalidInput, match="^time must be all strings"):
+        with pytest.raises(InvalidInput, match=r"^time must be all strings"):
             time_steps([day, other], 2)
-    with pytest.raises(InvalidInput, match="^time must not be missing; got NaT at row 0"):
+    with pytest.raises(InvalidInput, match=r"^time must not be missing; got NaT at row 0"):
         time_steps(pd.Series([pd.NaT, day], dtype=object), 2)
 
 
