@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest.checks import as_numbers, check_choice, check_weights
+from caltest.checks import as_numbers, check_choice, check_weights, suspect_index
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import numbers
@@ -215,6 +215,7 @@ def _even_log_score(p: Floats, q: Floats) -> Floats:
 
 
 def _same_rows(**columns: ArrayLike) -> list[Floats]:
+    suspect_index(**columns)
     arrays: list[Floats] = []
     for name, values in columns.items():
         array = as_numbers(values, name)

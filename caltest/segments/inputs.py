@@ -54,6 +54,7 @@ class Given:
 def read_segments(segments: object, features: object, given: ModelData, n: int) -> Given:
     """Read the segments that were named, or else, for None and True, the features as columns."""
     if segments is None or segments is True:
+        checks.suspect_index(data=given.data, model=given.model, features=features)
         return Given(_check_any(_features(features, given), "features"), scan=True)
     if names_of(features) is None:
         checks.check_unused("where segments are given", features=features)
