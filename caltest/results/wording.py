@@ -179,10 +179,10 @@ def direction(test: HTest, pvalue: float) -> str:
         return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
         return f"{capital(test.finding)}. {size_in_words(test.size, clear=False)}"
-    return size_in_words(test.size, clear=found)
+    return size_in_words(test.size, clear=found, shape=shape_of(test.places, test.size))
 
 
-def size_in_words(size: Gap, *, clear: bool = True) -> str:
+def size_in_words(size: Gap, *, clear: bool = True, shape: str = "") -> str:
     """A mean prediction and an observed share; with the word for the side where that is clear."""
     predicted, observed, gap = numbers_in_words(size)
     if size.kind == "interval":
@@ -200,6 +200,7 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
         return f"{word}: {numbers}" if clear and size.is_clear else about
     if clear and size.is_clear:
         wrong = f"{surely_in_words(size)} too {size.side}".lstrip()
+        wrong += f" and {shape}" if shape else ""
         return f"P({size.name}) {wrong}: {predicted} predicted, {observed} observed ({gap})."
     return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
 

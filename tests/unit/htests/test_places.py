@@ -95,6 +95,8 @@ def test_ranges_on_both_sides_of_the_mean_are_one_error(factor, word):
         assert (p[rows].mean() > y[rows].mean()) == (place.side == "high")
     assert f". {word}: {first.name}" in " ".join(str(result).split())
     assert f". {word}. P(1) is" in " ".join(str(result.verdict()).split())
+    shifted = ct.test_calibration(expit(factor * z + 0.5), y, **OPTIONS)
+    assert f"P(1) too high and {word.lower()}: " in " ".join(str(shifted).split())
 
 
 def test_ranges_on_one_side_of_the_mean_are_no_shape():
