@@ -189,7 +189,7 @@ class ModelData:
             model, data = None, model
         if tables.is_table(data) and (model is None or models.is_model(model) or self.label):
             table = tables.table_of_frame(data)
-            suspect_index(data=data, cluster=self.cluster)
+            suspect_index(data=data, cluster=self.cluster, time=self.time)
             dependence = self.dependence.of_table(table, self.label)
             return dependence.given_to(self._of_table(model, data, table))
         check_unused("where data is not a data frame", "pass one, or leave it out", **self.columns)
@@ -204,7 +204,7 @@ class ModelData:
                 rows = vars(self.dependence.of_table(features, None))
                 given = replace(self, by=by, sample_weight=weight, **rows)
                 data = (self.features_in(X), y) if models.is_model(model) else data
-        suspect_index(labels=y, by=given.by, cluster=given.cluster)
+        suspect_index(labels=y, by=given.by, cluster=given.cluster, time=given.time)
         by = given.by
         dependence = given.dependence  # which is checked before the model is asked
         result: Rows
@@ -267,6 +267,8 @@ class ModelData:
         return self._of_model(model, self.features_in(df, by, *crossed), y, rows)
 
     def _of_model(self, model: object, X: object, y: object, rows: dict[str, Any]) -> Rows:
+        by = rows.get("groups", self.by)
+        check_pair((X, y), by=by, cluster=self.cluster, time=self.time)
         if not models.is_forecaster(model):
             return Predictions.from_model(model, X, y, **rows, **self.options)
         from caltest.forecasts import Forecasts
