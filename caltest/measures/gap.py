@@ -12,13 +12,15 @@ import numpy as np
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.ends import between_words
 from caltest.numerics.event_tails import rate_limits
+from caltest.numerics.loops import blocks
 from caltest.numerics.tails import student_isf
-from caltest.predictions import Predictions
+from caltest.predictions import Predictions, event_column
 from caltest.sources import Cells, ManyCells
 from caltest.types import Flags, Floats, Ints
 
 LEVEL = 0.95
 ROUNDING = 1e-9
+BLOCK = 1 << 14  # rows that stay in the cache
 UNSEEN = 1.92  # squared residuals that rows of one label may have hidden: half of 1.96^2
 
 
@@ -289,18 +291,18 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     trials, Ann. Math. Statist. 27.
     """
     p, weight = np.ascontiguousarray(rows.probs), rows.weight
-    residuals = rows.happened - p
+    residuals, variance, squares = np.empty(p.size), 0.0, 0.0
     if weight is None:
         mass = square = float(p.size)
         predicted, observed = float(p.mean()), float(rows.happened.sum() / p.size)
-        variance = float(p @ (1.0 - p))
-        residuals -= observed - predicted
     else:
         mass, square = float(weight.sum()), float(weight @ weight)
         predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
-        variance = float(np.square(weight) @ (p * (1.0 - p)))
-        residuals = weight * (residuals - (observed - predicted))
-    squares = float(residuals @ residuals)
+    for some in blocks(p.size, BLOCK):
+        w, own, q = 1.0 if weight is None else weight[some], residuals[some], p[some]
+        own[:] = w * (rows.happened[some] - q - (observed - predicted))
+        variance += float(np.sum(np.square(w) * (q * (1.0 - q))))
+        squares += float(own @ own)
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
     if rows.clusters is None:
         return gap
@@ -434,7 +436,10 @@ def event_rows(predictions: Predictions) -> EventRows:
 
 def rows_of_event(seen: Predictions, code: int | None) -> EventRows:
     """Return the rows of a class as the event, or of None of a right prediction."""
-    p = seen.probs.max(axis=1) if code is None else seen.probs[:, code]
+    if code == 1 and seen.m == 2:
+        p = event_column(seen)
+    else:
+        p = seen.probs.max(axis=1) if code is None else seen.probs[:, code]
     happened = seen.labels == (seen.predicted if code is None else code)
     clusters = seen.clusters if seen.has_dependence else None
     if code == 1 and seen.happened_partly is not None:
