@@ -291,30 +291,36 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     trials, Ann. Math. Statist. 27.
     """
     p, weight = np.ascontiguousarray(rows.probs), rows.weight
-    residuals, variance, squares = np.empty(p.size), 0.0, 0.0
     if weight is None:
         mass = square = float(p.size)
         predicted, observed = float(p.mean()), float(rows.happened.sum() / p.size)
     else:
         mass, square = float(weight.sum()), float(weight @ weight)
         predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
+
+    def weighted(values: Floats, some: slice) -> Floats:
+        return values if weight is None else weight[some] * values
+
+    def residuals(some: slice) -> Floats:
+        return weighted(rows.happened[some] - p[some] - (observed - predicted), some)
+
+    variance = squares = 0.0
     for some in blocks(p.size, BLOCK):
-        w, own, q = 1.0 if weight is None else weight[some], residuals[some], p[some]
-        own[:] = w * (rows.happened[some] - q - (observed - predicted))
-        variance += float(np.sum(np.square(w) * (q * (1.0 - q))))
+        own = residuals(some)
         squares += float(own @ own)
+        variance += float(weighted(p[some], some) @ weighted(1.0 - p[some], some))
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
     if rows.clusters is None:
         return gap
-    most = gap.effective or float(p.size)
+    each, most = residuals(slice(None)), gap.effective or float(p.size)
     if rows.censoring is not None:
-        residuals, most = rows.censoring.influences(residuals), float(p.size)
+        each, most = rows.censoring.influences(each), float(p.size)
     codes = np.unique(rows.clusters, return_inverse=True)[1]
     others = 1.0 - np.bincount(codes, weight) / mass
     count, scale, size = others.size, observed * (1.0 - observed) * mass * mass, float(others.size)
     if count < 2 or scale == 0 or others.min() <= 0:
         return replace(gap, effective=min(gap.effective or size, size)).at(LEVEL)
-    sums = np.bincount(codes, residuals) / others
+    sums = np.bincount(codes, each) / others
     size = scale / max((size - 1) / size * float(sums @ sums), 1e-300)
     return replace(gap, effective=min(most, size), clusters=count).at(LEVEL)
 
