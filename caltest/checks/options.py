@@ -357,8 +357,11 @@ def check_generator(rng: object) -> np.random.Generator:
     return np.random.default_rng(check_seed(rng))
 
 
-def check_pair(data: object) -> tuple[object, object]:
-    """Check that `data` is the pair (X, y), and recognise (y, X)."""
+def check_pair(data: object, **of_rows: object) -> tuple[object, object]:
+    """Check that `data` is the pair (X, y), and recognise (y, X), before a model predicts X.
+
+    What is given `of_rows` must have as many entries as y.
+    """
     items: Sequence[Any] = data if isinstance(data, (tuple, list)) else ()
     if len(items) != 2:
         got = f"{len(items)} items" if items else f"type {type(data).__name__}"
@@ -371,6 +374,9 @@ def check_pair(data: object) -> tuple[object, object]:
         if array.dtype.kind not in "biuf" or np.any((array != 0) & (array != 1)):
             got = f"shapes {X.shape} and {shape}"
             raise invalid("data must be (X, y), the features first", got, "swap the two")
+    for name, values in of_rows.items():
+        if hasattr(y, "__len__") and not isinstance(values, str | bool | None):
+            arrays.check_column(values, len(y), name)
     return X, y
 
 

@@ -190,8 +190,9 @@ class Forecasts(Rows):
         from caltest.forecasts.laws import law_of_model
 
         check_names(rows, RowColumns, cls.from_model)
-        X, y = checks.check_pair((X, y))
-        checks.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
+        of_rows = {name: rows.get(name) for name in OF_ROWS}
+        X, y = checks.check_pair((X, y), **of_rows)
+        checks.suspect_index(X=X, y=y, **of_rows)
         law, source = law_of_model(model, X)
         return cls(y, distribution=law, **rows, source=source)
 

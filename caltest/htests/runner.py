@@ -251,7 +251,7 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     clear = [part for part in parts if part.adjusted <= MENTIONED and (part.in_words or places)]
     finding = clear[0].finding if clear else ""
     if clear and not clear[0].in_words:
-        finding = wording.wrong_in_words(places[0])
+        finding = wording.wrong_in_words(places, answer.size)
     return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 

@@ -258,8 +258,9 @@ class Predictions(Rows):
         Predictions(n=75, m=3, source='GaussianNB()')
         """
         check_names(rows, RowValues, cls.from_model)
-        X, y = checks.check_pair((X, y))
-        checks.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
+        of_rows = {name: rows.get(name) for name in OF_ROWS}
+        X, y = checks.check_pair((X, y), **of_rows)
+        checks.suspect_index(X=X, y=y, **of_rows)
         probs, known = models.predict(model, X)
         if rows.get("classes") is None:
             rows["classes"] = known

@@ -267,6 +267,8 @@ class ModelData:
         return self._of_model(model, self.features_in(df, by, *crossed), y, rows)
 
     def _of_model(self, model: object, X: object, y: object, rows: dict[str, Any]) -> Rows:
+        by = rows.get("groups", self.by)
+        check_pair((X, y), by=by, cluster=self.cluster, time=self.time)
         if not models.is_forecaster(model):
             return Predictions.from_model(model, X, y, **rows, **self.options)
         from caltest.forecasts import Forecasts

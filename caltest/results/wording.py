@@ -179,10 +179,10 @@ def direction(test: HTest, pvalue: float) -> str:
         return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
         return f"{capital(test.finding)}. {size_in_words(test.size, clear=False)}"
-    return size_in_words(test.size, clear=found)
+    return size_in_words(test.size, clear=found, shape=shape_of(test.places, test.size))
 
 
-def size_in_words(size: Gap, *, clear: bool = True) -> str:
+def size_in_words(size: Gap, *, clear: bool = True, shape: str = "") -> str:
     """A mean prediction and an observed share; with the word for the side where that is clear."""
     predicted, observed, gap = numbers_in_words(size)
     if size.kind == "interval":
@@ -200,6 +200,7 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
         return f"{word}: {numbers}" if clear and size.is_clear else about
     if clear and size.is_clear:
         wrong = f"{surely_in_words(size)} too {size.side}".lstrip()
+        wrong += f" and {shape}" if shape else ""
         return f"P({size.name}) {wrong}: {predicted} predicted, {observed} observed ({gap})."
     return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
 
@@ -211,9 +212,28 @@ def surely_in_words(size: Gap) -> str:
     return f"at least {100 * size.surely:.{decimals(size)}f} points"
 
 
-def wrong_in_words(place: Gap) -> str:
-    """What is surely wrong in a place, as a sentence without its full stop."""
-    return f"{place.name} is {surely_in_words(place)} too {place.side}"
+def wrong_in_words(places: Sequence[Gap], size: Gap | None) -> str:
+    """What is surely wrong in the surest place, or on both sides where these are one error."""
+    shape = shape_of(places, size)
+    surest = {one.side: one for one in reversed(places)}.values() if shape else places[:1]
+    wrong = [
+        f"{one.name} is {surely_in_words(one)} too {one.side}"
+        for one in sorted(surest, key=lambda one: one.predicted)
+    ]
+    return f"{shape}: {' and '.join(wrong)}".removeprefix(": ")
+
+
+def shape_of(places: Sequence[Gap], size: Gap | None) -> str:
+    """Whether ranges on both sides of the mean prediction are too far from it, or too near."""
+    ranges = [one.where for one in places if one.where and one.where.is_range]
+    shown = {(one.event, one.predicted) for one in ranges}
+    if size is None or len(ranges) < len(places) or shown != {(size.name, None)}:
+        return ""
+    above = [one.predicted > size.predicted for one in places]
+    far = {is_above == (one.side == "high") for is_above, one in zip(above, places, strict=True)}
+    if len({*above}) == 2 and len(far) == 1:
+        return "too extreme" if far == {True} else "not extreme enough"
+    return ""
 
 
 def numbers_in_words(size: Gap) -> tuple[str, str, str]:

@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from scipy.special import expit
 
 import caltest as ct
 from caltest.htests import places as found_places
 from caltest.htests.places import CellSearch, find_places
-from caltest.results import Verdict
+from caltest.results import Verdict, wording
 from caltest.sources import count_rows
 
 OPTIONS = {"n_resamples": 199, "rng": 1}
@@ -73,6 +74,43 @@ def test_places_of_groups_allow_for_all_groups():
         assert place.pvalue >= 3 / 1000
     with pytest.raises(ct.InvalidInput, match="must have groups"):
         places[0].mask(data)
+
+
+@pytest.mark.parametrize(("factor", "word"), [(3.0, "Too extreme"), (0.3, "Not extreme enough")])
+def test_ranges_on_both_sides_of_the_mean_are_one_error(factor, word):
+    """Each half of the sentence is true of its rows; the verdict keeps the word."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(0.0, 1.5, 600)
+    p, y = expit(factor * z), (rng.random(600) < expit(z)).astype(int)
+    result = ct.test_calibration(p, y, **OPTIONS)
+    first, second = sorted(
+        (place for place in result.places if place.name in result.finding),
+        key=lambda place: place.predicted,
+    )
+    assert first.side != second.side
+    for place in (first, second):
+        rows = place.mask(ct.Predictions(p, y))
+        sure = 100 * place.surely
+        assert f"{place.name} is at least {sure:.1f} points too {place.side}" in result.finding
+        assert (p[rows].mean() > y[rows].mean()) == (place.side == "high")
+    assert f". {word}: {first.name}" in " ".join(str(result).split())
+    assert f". {word}. P(1) is" in " ".join(str(result.verdict()).split())
+    shifted = ct.test_calibration(expit(factor * z + 0.5), y, **OPTIONS)
+    assert f"P(1) too high and {word.lower()}: " in " ".join(str(shifted).split())
+
+
+def test_ranges_on_one_side_of_the_mean_are_no_shape():
+    """Nor are a range and the confidence of another event."""
+    p = np.repeat([0.1, 0.3, 0.8], 400)
+    y = np.concatenate([np.arange(400) < k for k in (90, 50, 370)]).astype(int)
+    result = ct.test_calibration(p, y, **OPTIONS)
+    assert [place.side for place in result.places] == ["high", "low", "low"]
+    assert wording.shape_of(result.places[:2], result.size) == "not extreme enough"
+    for some in (result.places, result.places[::2], result.places[:1], ()):
+        assert not wording.shape_of(some, result.size)
+    aside = dataclasses.replace(result.places[1].where, event="0", predicted=None)
+    other = dataclasses.replace(result.places[1], where=aside)
+    assert not wording.shape_of((result.places[0], other), result.size)
 
 
 def test_cells_name_the_places_of_rows():

@@ -167,3 +167,14 @@ def test_remedy_for_a_measure_is_one_that_it_takes(probs, labels, remedy):
     """A measure takes classes= and from_logits=, as `Predictions`."""
     with pytest.raises(InvalidInput, match=remedy):
         skce(probs, labels)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "by", "cluster", "time"])
+@pytest.mark.parametrize("data", [{"data": (X, Y)}, {"data": TABLE, "label": "y"}])
+def test_wrong_lengths_are_found_before_a_model_predicts(name, data):
+    def model(_rows):
+        pytest.fail("the model was asked")
+
+    rows = {name: np.arange(3.0), "lag": 1 if name == "time" else None}
+    with pytest.raises(InvalidInput, match=f"^{name} must have one entry per row; got 3 for 4"):
+        ModelData(model, **data, **rows).rows()
