@@ -22,7 +22,7 @@ from caltest.types import Floats, Ints
 Tile = tuple[int, int, int, int]
 Weights = Floats | None
 Counts = NDArray[np.unsignedinteger] | Floats  # or signs
-ROWS, COLUMNS = 64, 2048  # a tile of numbers of 32 bits fits the L2 cache
+ROWS, COLUMNS = 64, 1024  # a tile of float64 fits the L2 cache
 FEW = 3  # columns that NumPy goes through as fast
 CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
 CALLABLE_UP_TO = 10_000  # a callable metric keeps its n x n distances: 0.8 GB here
