@@ -111,7 +111,8 @@ def compare_models(
     Raises
     ------
     InvalidInput
-        If an argument breaks its rule, or models differ in rows, labels, weights or classes.
+        If an argument breaks its rule, or models differ in rows, labels, weights, clusters or
+        classes.
     NotApplicable
         If a test has no meaning for the data.
 
@@ -150,6 +151,7 @@ def compare_models(
     checks.check_unused("where each model has its own", probs=columns.get("probs"))
     given = ModelData(None, data if y is None else (data, y), **columns)
     named = check_models(models)
+    checks.suspect_index(**named)
     if all(isinstance(one, Rows) for one in named.values()):
         checks.check_unused("where all models are Predictions or Forecasts", data=data, **columns)
     if reference is not None:
@@ -224,7 +226,7 @@ def _rows(model: Any, given: ModelData) -> Rows:
 
 
 def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
-    """Check that all models have the rows, outcomes, classes and weights of the first."""
+    """Check that all models have rows, outcomes, classes, weights and clusters of the first."""
     first, *others = seen
     one = seen[first]
     remedy = "predict the same rows with every model"
@@ -247,6 +249,10 @@ def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
         same = (model.sample_weight is None) == (one.sample_weight is None)
         if not same or not np.array_equal(model.weights, one.weights):
             rule = "models must have the same sample weights"
+            raise invalid(rule, f"others in {name!r}", "give all of them the same")
+        depend = model.has_dependence or one.has_dependence
+        if depend and not np.array_equal(model.clusters, one.clusters):
+            rule = "models must have the same clusters"
             raise invalid(rule, f"others in {name!r}", "give all of them the same")
     return seen
 

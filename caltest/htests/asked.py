@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from caltest.checks import arrays, check_choice, check_not_label
+from caltest.checks import arrays, check_choice, check_not_label, suspect_index
 from caltest.errors import NotApplicable, invalid, rows_named
 from caltest.lenses import Lens
 from caltest.measures import Measure
@@ -118,6 +118,7 @@ def read(given: ModelData, source: Source | None) -> tuple[Rows, Keys | None]:
 
 def with_design(given: ModelData, options: dict[str, Any]) -> tuple[ModelData, dict[str, Any]]:
     """Read the columns that `design` names, if it names some, and what lies in files with them."""
+    suspect_index(data=given.data, model=given.model, design=options.get("design"))
     names = as_columns(options.get("design"))
     if not names:
         return given, options

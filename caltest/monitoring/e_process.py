@@ -142,6 +142,7 @@ class Monitor(Result):
             If an argument breaks its rule, or the batch was counted; then the state is as before.
         """
         reading = {"from_logits": from_logits, "renormalize": renormalize}
+        checks.suspect_index(probs=probs, groups=groups, ids=ids)
         given = waiting.read_batch(probs, labels, self.classes, **reading)
         if not self.groups:
             checks.check_unused("on a monitor that was begun without", groups=groups)
@@ -196,6 +197,7 @@ class Monitor(Result):
         InvalidInput
             If a row does not wait, or a label is no class; then the state is as before.
         """
+        checks.suspect_index(ids=ids, labels=labels)
         names = waiting.check_ids(ids, None)
         if not names:
             raise invalid("ids must name at least one row", shown(ids), "pass some")

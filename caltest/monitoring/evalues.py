@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest.checks import as_numbers, check_choice, check_weights
+from caltest.checks import as_numbers, check_choice, check_weights, suspect_index
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import numbers
@@ -208,10 +208,14 @@ def _even_log_score(p: Floats, q: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         lost, won = np.log1p(-p) - np.log1p(-q), np.log(q) - np.log(p)
         even = lost / (lost + won)
-    return np.where(np.isfinite(even), even, 0.5 * (p + q))
+    # Of a certain forecast the limit: q, whose score is finite only where p has none larger, or p.
+    certain = np.where((q == 0.0) | (q == 1.0), q, p)
+    even = np.where(np.isfinite(even), even, certain)
+    return np.clip(even, np.minimum(p, q), np.maximum(p, q))  # rounding may leave what is between
 
 
 def _same_rows(**columns: ArrayLike) -> list[Floats]:
+    suspect_index(**columns)
     arrays: list[Floats] = []
     for name, values in columns.items():
         array = as_numbers(values, name)

@@ -383,6 +383,7 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
             remedy = "pass predictions, a model with its features, or a distribution of predictions"
             raise invalid("data must be given where model is None", "None", remedy)
         model, data = data, None
+    checks.suspect_index(model=model, data=data, sample_weight=given.sample_weight)
     if getattr(model, "censoring", None) is not None:
         reason = "power of censored times needs a law of the times, which a risk is not"
         raise NotApplicable(reason, "simulate times, and test SurvivalPredictions of them")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from caltest.checks import check_groups, check_integer, check_not_label
-from caltest.checks.arrays import as_array, check_column, check_not_missing
+from caltest.checks.arrays import as_array, check_column, check_not_missing, is_missing
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.predictions import tables
 from caltest.types import Codes
@@ -33,10 +34,18 @@ def time_steps(time: object, n: int) -> Codes:
     if values.dtype.kind in "mM":
         values = check_not_missing(check_column(values, n, "time"), "time")
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    dated = values.dtype.kind == "O" and values.ndim == 1 and values.size
-    if dated and hasattr(values[0], "isoformat"):
-        return time_steps(values.astype("datetime64[us]"), n)
+    items = values.tolist() if values.dtype.kind == "O" and values.ndim == 1 else []
+    items = [None if is_missing(item) else item for item in items]
+    if any(items) and all(item is None or isinstance(item, dt.date) for item in items):
+        return time_steps(np.array([*map(_without_zone, items)], "datetime64[us]"), n)
     return cluster_codes(time, n, "time")
+
+
+def _without_zone(moment: Any) -> Any:
+    """Return a moment of a time zone as one of UTC, as those of NumPy are; others as they are."""
+    if getattr(moment, "tzinfo", None) is None:
+        return moment
+    return moment.astimezone(dt.UTC).replace(tzinfo=None)
 
 
 def block_length(steps: int, lag: int, series: int = 1) -> int:

@@ -189,7 +189,7 @@ class ModelData:
             model, data = None, model
         if tables.is_table(data) and (model is None or models.is_model(model) or self.label):
             table = tables.table_of_frame(data)
-            suspect_index(data=data, cluster=self.cluster)
+            suspect_index(data=data, cluster=self.cluster, time=self.time)
             dependence = self.dependence.of_table(table, self.label)
             return dependence.given_to(self._of_table(model, data, table))
         check_unused("where data is not a data frame", "pass one, or leave it out", **self.columns)
@@ -204,7 +204,7 @@ class ModelData:
                 rows = vars(self.dependence.of_table(features, None))
                 given = replace(self, by=by, sample_weight=weight, **rows)
                 data = (self.features_in(X), y) if models.is_model(model) else data
-        suspect_index(labels=y, by=given.by, cluster=given.cluster)
+        suspect_index(labels=y, by=given.by, cluster=given.cluster, time=given.time)
         by = given.by
         dependence = given.dependence  # which is checked before the model is asked
         result: Rows

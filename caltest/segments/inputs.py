@@ -54,6 +54,7 @@ class Given:
 def read_segments(segments: object, features: object, given: ModelData, n: int) -> Given:
     """Read the segments that were named, or else, for None and True, the features as columns."""
     if segments is None or segments is True:
+        checks.suspect_index(data=given.data, model=given.model, features=features)
         return Given(_check_any(_features(features, given), "features"), scan=True)
     if names_of(features) is None:
         checks.check_unused("where segments are given", features=features)
@@ -233,10 +234,13 @@ class Unions:
     single: Flags
 
 
-def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None = None) -> Column:
+def column_of(
+    values: object, n: int, name: str, bins: int, *, parts: int | None = None, least: int = 1
+) -> Column:
     """Number the values of a column; more than `bins` numbers or times are cut at quantiles.
 
-    They are cut into `parts`, by default `bins`. Missing values are a value of their own.
+    They are cut into `parts`, by default `bins`; both are fewer where the rows with a value would
+    not have `least` in each. Missing values are a value of their own.
     """
     array = checks.check_column(values, n, f"column {name!r}")
     lacks = missing_of(array)
@@ -251,8 +255,9 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     codes = np.empty(n, dtype=np.int64)
     cuts: list[str] = []
     numeric = numbers_of(present)
+    bins, parts = (max(2, min(count, present.size // least)) for count in (bins, parts or bins))
     if numeric is not None and np.unique(numeric).size > bins:
-        ends = quantile_cuts(np.sort(numeric), None, parts or bins)
+        ends = quantile_cuts(np.sort(numeric), None, parts)
         ends = ends if ends.size else np.unique(numeric)[-2:-1]  # most have the largest value
         codes[~lacks] = np.searchsorted(ends, numeric, side="left")
         if present.dtype.kind == "M":

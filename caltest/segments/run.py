@@ -251,10 +251,9 @@ def _chunks(
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
     least, n, bins = settings.min_size, rows.n, settings.bins
-    parts, finer = (max(2, min(count, n // least)) for count in (bins, FINER * bins))
     kept, sided, without = list[Column](), list[Column](), list[str]()
     for name, values in source.columns.items():
-        cut = column_of(values, n, name, parts)
+        cut = column_of(values, n, name, bins, least=least)
         in_order = cut.codes[rows.order]
         checks.suspicions.suspect_outcome(in_order, rows.event, rows.happens, f"value of {name!r}")
         common = without_rare(cut, least)
@@ -265,7 +264,8 @@ def _chunks(
         if source.scan and cut.cuts:  # more finely, for the sides of the cuts
             counts = np.bincount(cut.codes)
             ends = (int(counts[0]), int(counts[len(cut.cuts)]))
-            common = replace(column_of(values, n, name, parts, parts=finer), ends=ends)
+            finer = column_of(values, n, name, bins, parts=FINER * bins, least=least)
+            common = replace(finer, ends=ends)
         sided.append(common)
     tables, whole = (Tables(tuple(some), rows.order, least) for some in (kept, sided))
     chunks = list(SegmentBlock.of([ColumnCrossing(tables, (), np.zeros(1, np.int64))]))  # all rows

@@ -151,6 +151,7 @@ def a_calibration(
 
 def _own_times(survival: object, event: object, bins: int) -> tuple[Floats, Flags, int]:
     """Check predicted probabilities at the rows' own times, events, and a number of bins."""
+    checks.suspect_index(survival=survival, event=event)
     s = check_chances(survival, "survival", "pass that of each row at its own time")
     happened, count = check_events(event, s.size) > 0, checks.check_count(bins, minimum=2)
     if s.min() == 1.0 and not happened.any():

@@ -308,7 +308,7 @@ def smooth_calibration(survival: SurvivalPredictions, *, knots: int = 3) -> Smoo
     Raises
     ------
     NotApplicable
-        If the risks are too few distinct ones, or the fit does not converge.
+        If the risks are too few distinct ones, no event happened, or the fit does not converge.
 
     References
     ----------
@@ -457,16 +457,21 @@ def _cox_risk(basis: Floats, time: Floats, event: Codes, horizon: float) -> Floa
     from statsmodels.duration.hazard_regression import PHReg
     from statsmodels.tools.sm_exceptions import ModelWarning
 
+    if not event.any():
+        raise NotApplicable("no event happened, of which the Cox model is", "use more rows")
     centred = basis - basis.mean(axis=0)
-    with warnings.catch_warnings(action="error", category=ModelWarning):
+    failed = NotApplicable("the Cox model of the risk does not converge", "use more rows")
+    with warnings.catch_warnings(action="error", category=ModelWarning), np.errstate(all="ignore"):
         try:
             beta = PHReg(time, centred, status=event, ties="efron").fit(disp=0).params
         except (np.linalg.LinAlgError, ModelWarning) as error:
-            reason = "the Cox model of the risk does not converge"
-            raise NotApplicable(reason, "use more rows") from error
-    relative = np.exp(centred @ beta)
-    order = np.argsort(-time, kind="stable")
-    at_risk = np.cumsum(relative[order])
-    happened = (event > 0) & (time <= horizon)
-    upto = np.searchsorted(-time[order], -time[happened], side="right")
-    return np.asarray(-np.expm1(-relative * np.sum(1.0 / at_risk[upto - 1])))
+            raise failed from error
+        relative = np.exp(centred @ beta)
+        order = np.argsort(-time, kind="stable")
+        at_risk = np.cumsum(relative[order])
+        happened = (event > 0) & (time <= horizon)
+        upto = np.searchsorted(-time[order], -time[happened], side="right")
+        risk = -np.expm1(-relative * np.sum(1.0 / at_risk[upto - 1]))
+    if not np.isfinite(risk).all():  # coefficients without end
+        raise failed
+    return np.asarray(risk)

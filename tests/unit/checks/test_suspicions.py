@@ -116,6 +116,33 @@ def test_rows_of_other_arguments_in_another_order_are_recognised():
     assert "X and y have the same index" in message
 
 
+def test_rows_of_what_is_paired_elsewhere_are_recognised(case):
+    """Times, features, a design, groups and names of a monitor, models that are compared."""
+    p, y = pd.Series(P), pd.Series(EVENT)
+    rest = {"rng": 1, "n_resamples": 9}
+    mixed = pd.Series(np.arange(400) % 2).sample(frac=1, random_state=1)
+    chance, names = pd.Series(P).sample(frac=1, random_state=1), pd.Series(range(400))
+    df, features = pd.DataFrame({"y": P, "mu": P, "sd": 1.0}), pd.DataFrame({"x": mixed})
+    forecasts = {"label": "y", "mean": "mu", "scale": "sd", **rest}
+    plan = {"n": 20, "slope": 0.5, "test": "spiegelhalter", "null": "asymptotic", "n_datasets": 2}
+    waits = ct.monitor().update(P, ids=list(range(400)))
+    calls = {
+        "time": lambda: ct.test_calibration(p, y, time=mixed, lag=0, test="brier", **rest),
+        "features": lambda: ct.test_segments(p, y, features=features, **rest),
+        "design": lambda: ct.test_calibration(df, design=features, **forecasts),
+        "groups": lambda: ct.monitor(groups=[0, 1]).update(p, y, groups=mixed),
+        "ids": lambda: ct.monitor().update(p, ids=names.sample(frac=1, random_state=1)),
+        "resolved": lambda: waits.resolve(names, y.sample(frac=1, random_state=1)),
+        "models": lambda: ct.compare_models({"a": p, "b": chance}, EVENT, test="brier", **rest),
+        "weight": lambda: ct.power(p, sample_weight=chance, **plan),
+        "own times": lambda: ct.survival.d_calibration(p, mixed),
+        "e-values": lambda: ct.monitoring.comparison_evalues(p, chance, EVENT),
+    }
+    for name, call in calls.items():
+        with case(name):
+            assert [one for one in told(call) if "the same index in another order" in one]
+
+
 def test_warning_points_to_the_caller():
     """To the line of the user, however deep the check."""
     with pytest.warns(ct.SuspectInputWarning) as caught:

@@ -259,6 +259,12 @@ NAMED = Predictions([[0.2, 0.8], [0.6, 0.4]], ["no", "yes"])
             {},
             "the same sample weights",
         ),
+        (
+            {"a": BINARY, "b": Predictions(BINARY.probs, Y, clusters=np.arange(150) // 5)},
+            None,
+            {},
+            "the same clusters; got others in 'b'",
+        ),
         ({1: BINARY, "1": BINARY}, None, {}, "the names in models must differ; got .1. twice"),
         (MODELS, None, {}, "data must be given"),
         ({"a": BINARY, "b": BINARY}, Y, {}, "data has no effect where all models are"),

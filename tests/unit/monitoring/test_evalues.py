@@ -66,6 +66,20 @@ def test_comparison_has_mean_one_where_both_are_as_good(score):
     np.testing.assert_array_equal(comparison_evalues([p], [p], [1], score=score), [1.0])
 
 
+def test_comparison_of_certain_forecasts_wins_nothing_where_the_first_is_as_good():
+    """A log score of a certain forecast is infinite unless it is right: the limit decides.
+
+    So is it of forecasts that differ by rounding, whose logarithms do not tell them apart.
+    """
+    for p, q in ((0.3, 1.0), (0.3, 0.0), (0.0, 1.0), (1.0, 0.0)):  # the second can only be as good
+        np.testing.assert_array_equal(comparison_evalues([p, p], [q, q], [0, 1], score="log"), 1.0)
+    won = comparison_evalues([0.0, 0.0, 1.0, 1.0], [0.3] * 4, [0, 1, 0, 1], score="log")
+    np.testing.assert_allclose(won, [0.775, np.inf, np.inf, 0.475])  # of a first that was wrong
+    p = 0.3
+    wins = comparison_evalues([p, p], [np.nextafter(p, 1.0)] * 2, [0, 1], score="log")
+    assert (1 - p) * wins[0] + p * wins[1] == pytest.approx(1.0, abs=1e-12)
+
+
 def test_combination_refuses_what_is_no_evalue():
     """Negative numbers, none, weights of a product."""
     for values in ([], [-1.0], [np.nan], [[1.0]]):

@@ -69,6 +69,21 @@ def test_times_are_steps():
         time_steps(np.array(["2024-01-01", "NaT"], "datetime64[D]"), 2)
 
 
+def test_times_of_a_zone_are_steps_of_moments():
+    """Also across the hour that an autumn has twice, whose text is in another order."""
+    hours = pd.date_range("2024-10-26 23:30", periods=4, freq="h", tz="UTC")
+    local = hours.tz_convert("Europe/Berlin")
+    for times in (local, list(local), pl.Series(local)):
+        assert time_steps(times, 4).tolist() == [0, 1, 2, 3]
+    assert time_steps([dt.time(9), dt.time(8)], 2).tolist() == [1, 0]
+    day = dt.date(2024, 1, 1)
+    for other in ("x", 3):
+        with pytest.raises(InvalidInput, match=r"^time must be all strings"):
+            time_steps([day, other], 2)
+    with pytest.raises(InvalidInput, match=r"^time must not be missing; got NaT at row 0"):
+        time_steps(pd.Series([pd.NaT, day], dtype=object), 2)
+
+
 def test_blocks_are_longer_than_the_dependence():
     """Five reaches where there are enough steps, twice at least, and no more than 50 blocks."""
     assert block_length(1000, 0) == 1

@@ -204,6 +204,15 @@ def test_missing_values_are_a_value(values):
     assert column.codes.tolist() == [0, 2, 1]
 
 
+def test_parts_have_the_least_rows_though_values_are_missing():
+    """Ten parts of the rows with a value would have too few, so that none were a segment."""
+    values = np.where(np.arange(400) < 300, np.nan, np.arange(400))
+    data = ct.Predictions(np.full(400, 0.5), np.arange(400) % 2)
+    result = ct.test_segments(data, segments={"x": values}, n_resamples=9, rng=1)
+    parts = [row for row in result if row.depth and "missing" not in row.definition]
+    assert [row.n for row in parts] == [20] * 5
+
+
 @pytest.mark.parametrize("of", [np.random.default_rng(1).normal(size=900), 10**6 + np.arange(900)])
 def test_conditions_hold_in_the_rows_that_they_name(of):
     """Each cut as it is written has the same rows below it: the text is all that a reader has."""

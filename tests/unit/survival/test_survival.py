@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -202,6 +203,20 @@ def test_what_no_event_by_the_horizon_tells():
         survival.calibration_slope(rows)
     with pytest.raises(NotApplicable, match="Cox model of the risk does not converge"):
         survival.smooth_calibration(rows)
+    with pytest.warns(ct.SuspectInputWarning, match="no row has the event"):
+        none = ct.SurvivalPredictions(rows.probs[:, 1], rows.time, 0 * rows.event, horizon=4.0)
+    with pytest.raises(NotApplicable, match="no event happened"):
+        survival.smooth_calibration(none)
+
+
+def test_smooth_curve_is_of_numbers_or_not_applicable():
+    """Splines that tell the rows apart have coefficients without end; no warning but that."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        risk, time, event = rng.random(10), rng.exponential(3.0, 10), rng.integers(0, 2, 10)
+        rows = ct.SurvivalPredictions(risk, time, event, horizon=float(np.sort(time)[5]))
+        with suppress(NotApplicable):
+            assert np.isfinite(survival.smooth_calibration(rows, knots=5).ici)
 
 
 STEP = {  # the one event by 1 has the largest risk
