@@ -179,3 +179,16 @@ def test_limit_of_few_blocks_carries_a_note():
     many = generative_model("M1", n=80, m=3, rng=0)
     assert "fewer than 30 blocks" in SKCE(estimator="linear").limit(few).notes[-1]
     assert SKCE(estimator="linear").limit(many).notes == ()
+
+
+@pytest.mark.loops
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_look_ups_of_few_rows_are_exact(estimator):
+    """Resamples of few rows often tie, which rounding errors of 1e-10 would hide."""
+    far = [0.625, 0.125, 0.125, 0.125]
+    probs = np.repeat([np.full(4, 0.25), far], 5, axis=0)
+    measure = SKCE(kernel=Exponential(0.5), estimator=estimator)
+    bound = measure.bind(Predictions(probs, np.arange(10) % 4))
+    labels = bound.redraw(resample_keys(0, 20))
+    each = [measure.bind(Predictions(probs, row, classes=range(4))).value() for row in labels]
+    np.testing.assert_allclose(bound.values(labels), each, rtol=0, atol=1e-14)
