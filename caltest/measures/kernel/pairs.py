@@ -38,7 +38,6 @@ MOST_LISTED = 0.75  # labels of a row and less its usual one, with which leaving
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
 BIASED = "use estimator='biased'"
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
-LEAST, LARGEST = 1e-290, 2.0**31 - 1.0  # value of a kernel that counts; number of 32 bits
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
 MOST_TRIPLED = 2000  # rows whose triples are summed over
 PLACES = 2048  # of a kernel that needs all pairs of them
@@ -413,10 +412,7 @@ def _look_ups(
         if width < tile.shape[1]:  # tiles on the diagonal grow
             width = tile.shape[1]
             lists[:] = [class_sums.class_lists(*drawn(j0, j0 + width), len(matrix))]
-        # Of 32 bits they are read in half the time, and differ by at most 2^-32 of the largest.
-        unit = LARGEST / max(tile.max(), -tile.min(), LEAST)
-        whole = np.rint(tile * unit).astype(np.int32)
-        class_sums.add_class_sums(whole, *drawn(i0, i1), *lists[0], matrix / unit, partners, pairs)
+        class_sums.add_class_sums(tile, *drawn(i0, i1), *lists[0], matrix, partners, pairs)
 
     return add
 
