@@ -17,6 +17,7 @@ import numpy as np
 
 from caltest.checks.arrays import as_array
 from caltest.errors import SuspectInputWarning, invalid, shown
+from caltest.numerics.loops import blocks
 from caltest.types import AnyArray, Codes, Floats
 
 CHANCE = 1e-3
@@ -27,7 +28,7 @@ LOOKED_AT = 1 << 18  # probabilities
 SMOOTHED = 0.02  # of the probability of a row, spread over all its classes
 UNRELATED = 0.05  # the same chance where predictions have nothing to do with the labels
 TOLERANCE = 1e-3  # of sums of probabilities that were rounded
-FIRST = 1000  # rows that tell whether groups are to be counted
+FIRST = 1000  # rows that tell whether groups are to be counted, and where predictions are wrong
 OF_LOGARITHMS = 1e-9  # of a logarithm less its mean
 WRITTEN_OUT = 12  # classes up to which an order is written out
 SHIFTED = 5.0  # standard errors by which labels fit better one column further left
@@ -88,7 +89,8 @@ def suspect_predictions(
             )
         return
     probs = np.column_stack([1 - some, some]) if some.ndim == 1 else some
-    if (probs.argmax(axis=1) == labels).all():
+    parts = blocks(len(labels), FIRST)  # mostly the first of them tells
+    if all((probs[some].argmax(axis=1) == labels[some]).all() for some in parts):
         top = probs.max(axis=1)
         if n >= LEAST and float(weight @ np.log(top)) < math.log(CHANCE):
             suspect(
@@ -118,7 +120,8 @@ def _suspect_order(
     if m > MOST_CLASSES:
         return
     logs, rows = np.log(probs + SMOOTHED / m), np.arange(len(codes))
-    table = (np.eye(m)[codes].T * weight) @ logs  # of each class, the sum for each column
+    # Of each class, the sum for each column.
+    table = np.column_stack([np.bincount(codes, weight * column, m) for column in logs.T])
     if float((table.max(axis=1) - table.diagonal()).sum()) < -math.log(CHANCE):
         return
     from scipy.optimize import linear_sum_assignment

@@ -12,13 +12,15 @@ import numpy as np
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.ends import between_words
 from caltest.numerics.event_tails import rate_limits
+from caltest.numerics.loops import blocks
 from caltest.numerics.tails import student_isf
-from caltest.predictions import Predictions
+from caltest.predictions import Predictions, event_column
 from caltest.sources import Cells, ManyCells
 from caltest.types import Flags, Floats, Ints
 
 LEVEL = 0.95
 ROUNDING = 1e-9
+BLOCK = 1 << 14  # rows that stay in the cache
 UNSEEN = 1.92  # squared residuals that rows of one label may have hidden: half of 1.96^2
 
 
@@ -289,30 +291,36 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     trials, Ann. Math. Statist. 27.
     """
     p, weight = np.ascontiguousarray(rows.probs), rows.weight
-    residuals = rows.happened - p
     if weight is None:
         mass = square = float(p.size)
         predicted, observed = float(p.mean()), float(rows.happened.sum() / p.size)
-        variance = float(p @ (1.0 - p))
-        residuals -= observed - predicted
     else:
         mass, square = float(weight.sum()), float(weight @ weight)
         predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
-        variance = float(np.square(weight) @ (p * (1.0 - p)))
-        residuals = weight * (residuals - (observed - predicted))
-    squares = float(residuals @ residuals)
+
+    def weighted(values: Floats, some: slice) -> Floats:
+        return values if weight is None else weight[some] * values
+
+    def residuals(some: slice) -> Floats:
+        return weighted(rows.happened[some] - p[some] - (observed - predicted), some)
+
+    variance = squares = 0.0
+    for some in blocks(p.size, BLOCK):
+        own = residuals(some)
+        squares += float(own @ own)
+        variance += float(weighted(p[some], some) @ weighted(1.0 - p[some], some))
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
     if rows.clusters is None:
         return gap
-    most = gap.effective or float(p.size)
+    each, most = residuals(slice(None)), gap.effective or float(p.size)
     if rows.censoring is not None:
-        residuals, most = rows.censoring.influences(residuals), float(p.size)
+        each, most = rows.censoring.influences(each), float(p.size)
     codes = np.unique(rows.clusters, return_inverse=True)[1]
     others = 1.0 - np.bincount(codes, weight) / mass
     count, scale, size = others.size, observed * (1.0 - observed) * mass * mass, float(others.size)
     if count < 2 or scale == 0 or others.min() <= 0:
         return replace(gap, effective=min(gap.effective or size, size)).at(LEVEL)
-    sums = np.bincount(codes, residuals) / others
+    sums = np.bincount(codes, each) / others
     size = scale / max((size - 1) / size * float(sums @ sums), 1e-300)
     return replace(gap, effective=min(most, size), clusters=count).at(LEVEL)
 
@@ -434,7 +442,10 @@ def event_rows(predictions: Predictions) -> EventRows:
 
 def rows_of_event(seen: Predictions, code: int | None) -> EventRows:
     """Return the rows of a class as the event, or of None of a right prediction."""
-    p = seen.probs.max(axis=1) if code is None else seen.probs[:, code]
+    if code == 1 and seen.m == 2:
+        p = event_column(seen)
+    else:
+        p = seen.probs.max(axis=1) if code is None else seen.probs[:, code]
     happened = seen.labels == (seen.predicted if code is None else code)
     clusters = seen.clusters if seen.has_dependence else None
     if code == 1 and seen.happened_partly is not None:

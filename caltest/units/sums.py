@@ -131,7 +131,7 @@ class ScoreSums(Sums):
         The sum in each cell, (C,), if its events are as many as expected, where more of its rows is
         known than their mean.
     fused : callable, optional
-        The sums (B,) of labels, P(class 1) and weights, for rows of two classes.
+        The sums (B,) of labels, for rows of two classes.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class ScoreSums(Sums):
                 sums[where[0], group[where[1]]] = np.inf
             return sums
         if self._fused is not None and units.mean.ndim == 1:
-            return self._fused(observed, units.mean, units.scale)[:, np.newaxis]
+            return self._fused(observed)[:, np.newaxis]
         return np.asarray(label_sums(self.weighted, observed)[:, np.newaxis])
 
     def of_keys(self, redrawing: Redrawing) -> Callable[[Hashes], Floats] | None:

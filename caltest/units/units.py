@@ -13,7 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import frozen
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
-from caltest.predictions import Predictions, Rows
+from caltest.predictions import Predictions, Rows, event_column
 from caltest.sources import Cells
 from caltest.types import AnyArray, Events, Flags, Floats, Ints, Order
 
@@ -165,8 +165,8 @@ class RowUnits(Units):
 
     @cached_property
     def mean(self) -> Floats:  # type: ignore[override]
-        probs = self.predictions.probs
-        return self.in_order(np.array(probs[:, 1]) if self.predictions.m == 2 else probs)
+        seen = self.predictions
+        return self.in_order(np.array(event_column(seen)) if seen.m == 2 else seen.probs)
 
     @cached_property
     def probs(self) -> Floats:
@@ -206,7 +206,7 @@ class RowUnits(Units):
 
     @property
     def variance(self) -> Floats:
-        event = np.ascontiguousarray(self.predictions.probs[:, 1])
+        event = np.ascontiguousarray(event_column(self.predictions))
         return np.array([sum_variance(frozen(event), frozen(row_weights(self.predictions)))])
 
     def ordered(self, measure: str) -> RowUnits:

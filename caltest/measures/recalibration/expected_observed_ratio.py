@@ -57,7 +57,7 @@ class MeanCalibration(MeanScore):
         return ScoreSums(
             units,
             lambda p: np.arange(2.0) - p[:, 1:],
-            fused=lambda y, p, w: residual_sums(y, p, w[np.newaxis])[:, 0],
+            fused=lambda y: residual_sums(y, units.mean, units.scale[np.newaxis])[:, 0],
         )
 
     def row_terms(self, predictions: Predictions) -> RowTerms:

@@ -50,7 +50,10 @@ class BrierScore(MeanScore):
     def scores(self, units: Units) -> ScoreSums:
         # The expected scores have the squares of the rows of cells.
         return ScoreSums(
-            units, self.distances, terms=lambda u: u.cells.variance, fused=binary_brier_sums
+            units,
+            self.distances,
+            terms=lambda u: u.cells.variance,
+            fused=lambda y: binary_brier_sums(y, units.mean, units.scale),
         )
 
     @staticmethod

@@ -77,13 +77,13 @@ def deviation_sums(units: Units) -> tuple[ScoreSums, Floats]:
     """Return the sums of what `deviations` gives, and w (1 - 2 p) where there are two classes."""
     slope = units.mean * -2.0
     slope += 1.0
-    if slope.ndim == 1:
+    if slope.ndim == 1 and units.is_weighted:
         slope *= units.scale
     sums = ScoreSums(
         units,
         deviations,
         terms=lambda u: 0.0 * u.mean,
-        fused=lambda y, p, _: residual_sums(y, p, slope[np.newaxis])[:, 0],
+        fused=lambda y: residual_sums(y, units.mean, slope[np.newaxis])[:, 0],
     )
     return sums, slope
 
