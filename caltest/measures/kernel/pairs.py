@@ -73,10 +73,9 @@ class PairMean(BoundMeasure):
     def count_rows(self, rows: Rows, *, biased: bool) -> None:
         """Take the number of rows and their weights, `weight`, which is one for all without."""
         weight, n = rows.sample_weight, rows.n
-        check_two(n, biased=biased)
-        if not biased and weight is not None and np.count_nonzero(weight) < 2:
-            reason = "the unbiased SKCE needs at least two observations of positive weight"
-            raise NotApplicable(reason, BIASED)
+        counted = n if weight is None else int(np.count_nonzero(weight))
+        found = "there is one" if weight is None else "one has a positive weight"
+        check_two(counted, found, biased=biased)
         self.weight = np.ones(1) if weight is None else weight
         mass, pairs = (n, n * (n - 1)) if weight is None else (weight.sum(), pair_weight(weight))
         self.count(mass, pairs, biased=biased)

@@ -127,7 +127,7 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
 def test_skce_needs_two_positive_weights():
     """One observation that counts is no pair."""
     predictions = Predictions([0.2, 0.7, 0.4], [0, 1, 1], sample_weight=[0, 1, 0])
-    with pytest.raises(NotApplicable, match="two observations of positive weight"):
+    with pytest.raises(NotApplicable, match="two observations, and one has a positive weight"):
         skce(predictions)
 
 
