@@ -422,7 +422,7 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
 def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
     """Run a plan; return the predictions as the lens shows them, and the outcome."""
     redraws = plan.tolerance is not None or NULLS[plan.null].resamples
-    seen = (induced if redraws else shown_by)(plan.lens, plan.predictions)
+    seen = (induced if redraws else shown_by)(plan.lens, plan.predictions).drawn_from
     plan.measure.check_of(seen, plan.note, needed="tolerance" if plan.tolerance else "")
     settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed}
     counting = {"may_count": plan.may_count, "alone": plan.alone}

@@ -461,7 +461,7 @@ class Measure(ABC):
         values = []
         with threads(check_jobs(how.get("n_jobs"))):
             for member in resolved.members(predictions):
-                seen = shown_by(member, predictions)
+                seen = shown_by(member, predictions).drawn_from
                 self.check_of(seen)
                 bound = self.bind(seen)
                 for message in bound.degenerate:

@@ -102,7 +102,10 @@ def by_member(
     read, how = parted(rows, MeasuredOptions)
     predictions = as_measured(probs, labels, function, **read)
     resolved = resolve_lens(how.get("lens", "strong"))
-    found = [compute(shown_by(member, predictions)) for member in resolved.members(predictions)]
+    found = [
+        compute(shown_by(member, predictions).drawn_from)
+        for member in resolved.members(predictions)
+    ]
     return found if resolved.is_family else found[0]
 
 

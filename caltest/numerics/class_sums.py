@@ -62,7 +62,7 @@ def class_lists(labels: Labels, usual: Ints | None, m: int) -> tuple[NDArray[np.
 
 @njit()
 def add_class_sums(
-    tile: SmallInts,
+    tile: Floats,
     labels: Labels,
     usual: Ints | None,
     columns: NDArray[np.uint16],
@@ -73,9 +73,9 @@ def add_class_sums(
 ) -> None:
     """Add sum_ij tile_ij s_i' A s_j with s_i = e_{y_i} - e_{u_i} to `out` (B,) for each resample.
 
-    The tile has whole numbers: a sum of them waits for no other. `labels` (B, rows of the tile) and
-    `usual` are those of the rows, `columns` and `start` the `class_lists` of the columns, `matrix`
-    is A, and `partners[k]` lists the classes l with A[k, l] != 0, then -1.
+    `labels` (B, rows of the tile) and `usual` are those of the rows, `columns` and `start` the
+    `class_lists` of the columns, `matrix` is A, and `partners[k]` lists the classes l with
+    A[k, l] != 0, then -1.
     """
     sides, m = 1 if usual is None else 2, len(matrix)
     order, ends = class_lists(labels, usual, m)  # rows of one class are next to each other
@@ -94,26 +94,29 @@ def add_class_sums(
                 if l < 0:
                     break
                 for other in range(sides):
-                    code, total = l + other * m, np.int64(0)
+                    code, total = l + other * m, 0.0
                     some = columns[b, start[b, code] : start[b, code + 1]]
                     if are_four:
                         total = _gathered(tile, rows[i : i + 4], some)
                     else:
                         row = tile[rows[i]]
                         for j in some:
-                            total += np.int64(row[j])
+                            total += row[j]
                     out[b] += (1.0 if side == other else -1.0) * matrix[k, l] * total
             i += 4 if are_four else 1
 
 
 @njit(inline="always")
-def _gathered(tile: SmallInts, rows: NDArray[np.uint16], columns: NDArray[np.uint16]) -> np.int64:
-    """Sum four rows of a tile over some columns, whose numbers are read once."""
+def _gathered(tile: Floats, rows: NDArray[np.uint16], columns: NDArray[np.uint16]) -> float:
+    """Sum four rows of a tile over some columns: additions do not wait for each other."""
     one, two, three, four = tile[rows[0]], tile[rows[1]], tile[rows[2]], tile[rows[3]]
-    total = np.int64(0)
+    a = b = c = d = 0.0
     for j in columns:
-        total += (np.int64(one[j]) + np.int64(two[j])) + (np.int64(three[j]) + np.int64(four[j]))
-    return total
+        a += one[j]
+        b += two[j]
+        c += three[j]
+        d += four[j]
+    return (a + b) + (c + d)
 
 
 @njit()

@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.checks import suspicions
-from caltest.errors import invalid, rows_named
+from caltest.errors import NotApplicable, invalid, rows_named
 from caltest.predictions import files, tables
 from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.options import FileOptions
@@ -260,7 +260,11 @@ class Rows(ABC):
     def drawn_from(self) -> Self:
         """The rows that resamples are drawn from: rows of weight 0 are none."""
         weight = self.sample_weight
-        return self if weight is None or weight.all() else self.without(weight == 0)
+        if weight is None or weight.all():
+            return self
+        if not weight.any():
+            raise NotApplicable("all rows have the weight 0", "give some a positive weight")
+        return self.without(weight == 0)
 
     def with_groups(self, groups: object, name: str = "groups") -> Self:
         """Give each row a group; messages name these as they were passed."""

@@ -300,6 +300,25 @@ def test_unit_of_weights_does_not_matter(key, m):
         assert len(found) <= 1
 
 
+@pytest.mark.parametrize("m", [2, pytest.param(3, marks=full)])
+@pytest.mark.parametrize("key", REGISTRY)
+def test_rows_of_weight_0_are_none(key, m):
+    """Whatever is chosen by the rows, as bins and bandwidths, is as without them."""
+    plain = predictions_of(m)
+    rng = np.random.default_rng(0)
+    weights = (rng.random(plain.n) + 0.1) * (rng.random(plain.n) < 0.6)
+    known = {"sample_weight": weights}
+    data = ct.Predictions(plain.probs, plain.labels, classes=plain.classes, **known)
+    some, _ = attempt(key, None, data)
+    if some is not None:
+        fewer = run(key, None, data.subset(weights > 0))
+        assert_same_statistic(some, fewer)
+        if some.components is not None:
+            parts = [sorted(x.components, key=lambda part: part.test) for x in (some, fewer)]
+            for one, other in zip(*parts, strict=True):
+                assert_same_statistic(one, other)
+
+
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 @pytest.mark.parametrize("lens", ["by", "top-label"])
 @pytest.mark.parametrize("key", REGISTRY)

@@ -38,9 +38,6 @@ MOST_LISTED = 0.75  # labels of a row and less its usual one, with which leaving
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
 BIASED = "use estimator='biased'"
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
-LEAST = 1e-290  # value of a kernel that counts
-FEW_ROWS = 1000  # of which resamples often tie: up to rounding errors of 64 bits, not of 32
-SHORT, LONG = (np.int32, 2.0**31 - 1.0), (np.int64, 2.0**50)  # whole numbers, and the largest
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
 MOST_TRIPLED = 2000  # rows whose triples are summed over
 PLACES = 2048  # of a kernel that needs all pairs of them
@@ -76,10 +73,9 @@ class PairMean(BoundMeasure):
     def count_rows(self, rows: Rows, *, biased: bool) -> None:
         """Take the number of rows and their weights, `weight`, which is one for all without."""
         weight, n = rows.sample_weight, rows.n
-        check_two(n, biased=biased)
-        if not biased and weight is not None and np.count_nonzero(weight) < 2:
-            reason = "the unbiased SKCE needs at least two observations of positive weight"
-            raise NotApplicable(reason, BIASED)
+        counted = n if weight is None else int(np.count_nonzero(weight))
+        found = "there is one" if weight is None else "one has a positive weight"
+        check_two(counted, found, biased=biased)
         self.weight = np.ones(1) if weight is None else weight
         mass, pairs = (n, n * (n - 1)) if weight is None else (weight.sum(), pair_weight(weight))
         self.count(mass, pairs, biased=biased)
@@ -415,11 +411,7 @@ def _look_ups(
         if width < tile.shape[1]:  # tiles on the diagonal grow
             width = tile.shape[1]
             lists[:] = [class_sums.class_lists(*drawn(j0, j0 + width), len(matrix))]
-        # Of 32 bits they are read in half the time, and differ by at most 2^-32 of the largest.
-        kind, largest = LONG if labels.shape[1] <= FEW_ROWS else SHORT
-        unit = largest / max(tile.max(), -tile.min(), LEAST)
-        whole = np.rint(tile * unit).astype(kind)
-        class_sums.add_class_sums(whole, *drawn(i0, i1), *lists[0], matrix / unit, partners, pairs)
+        class_sums.add_class_sums(tile, *drawn(i0, i1), *lists[0], matrix, partners, pairs)
 
     return add
 

@@ -92,16 +92,7 @@ def test_look_ups_give_values_of_redrawn_labels(concentration, weighted, estimat
     values = measure.bind(data).values(labels)
     for row, value in zip(labels, values, strict=True):
         again = Predictions(probs, row, sample_weight=data.sample_weight)
-        # Look-ups are of kernel values rounded to 32 bits.
-        np.testing.assert_allclose(value, measure.bind(again).value(), rtol=1e-8, atol=1e-12)
-
-
-@pytest.mark.loops
-def test_look_ups_of_next_to_nothing_are_numbers():
-    """A bandwidth so small that no value of the kernel is above 1e-300."""
-    probs = 0.1 + 0.6 * np.eye(4)
-    bound = SKCE(kernel=Exponential(0.6 / 705)).bind(Predictions(probs, np.arange(4)))
-    assert (np.abs(bound.values(bound.redraw(resample_keys(0, 5)))) < 1e-300).all()
+        np.testing.assert_allclose(value, measure.bind(again).value(), **CLOSE)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
@@ -136,7 +127,7 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
 def test_skce_needs_two_positive_weights():
     """One observation that counts is no pair."""
     predictions = Predictions([0.2, 0.7, 0.4], [0, 1, 1], sample_weight=[0, 1, 0])
-    with pytest.raises(NotApplicable, match="two observations of positive weight"):
+    with pytest.raises(NotApplicable, match="two observations, and one has a positive weight"):
         skce(predictions)
 
 
