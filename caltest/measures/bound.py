@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -232,10 +233,17 @@ class BoundChunks(Bound):
 
 
 def in_words(error: float | None, caution: str = "") -> str:
-    """Say what cells change in the statistic."""
+    """Say what cells change in the statistic: a bound is rounded up.
+
+    Examples
+    --------
+    >>> in_words(0.00241), in_words(0.0)
+    ('at most 0.0025', 'none')
+    """
     if error is None:
         return caution or "not bounded"
-    return f"at most {error:.2g}" if error else "none"
+    least = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(error)
+    return f"at most {float(least):.3g}" if error else "none"
 
 
 # ---- a statistic of units, as rows, cells, many groups and flipped signs take it -----------------
