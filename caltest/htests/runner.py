@@ -249,10 +249,11 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         about["predicts"] = not plan.lens.has_rest
         places = find_places(answer.searched, **about)
     clear = [part for part in parts if part.adjusted <= MENTIONED and (part.in_words or places)]
-    finding = clear[0].finding if clear else ""
-    if clear and not clear[0].in_words:
-        finding = wording.wrong_in_words(places, answer.size)
-    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
+    found = replace(whole, components=_components(whole, parts), places=places)
+    if not clear:
+        return found
+    is_said = clear[0].in_words
+    return replace(found, finding=clear[0].finding if is_said else wording.wrong_in_words(found))
 
 
 def _table(

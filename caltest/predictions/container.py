@@ -52,7 +52,7 @@ class Predictions(Rows):
         or the distinct labels in sorted order where they are text.
     sample_weight : array_like, shape (n,), optional
         Weights of the rows: not negative, and in any unit, as they are divided by the mean of the
-        positive ones.
+        positive ones. Rows of weight 0 take no part in tests and measures.
     groups : array_like, shape (n,), optional
         The group of each row.
     clusters : array_like, shape (n,), optional

@@ -156,8 +156,8 @@ def verdict_of_test(test: HTest, p: float) -> Verdict:
     places = test.places if found else ()
     few = wording.is_too_small(test.size)
     first = wording.answer_in_words(p, test.level, claim, few=few, n=test.n)
-    is_named = bool(places) and test.finding == wording.wrong_in_words(places, test.size)
-    said = replace(test, finding=wording.shape_of(places, test.size)) if is_named else test
+    is_named = bool(places) and test.finding == wording.wrong_in_words(test)
+    said = replace(test, finding=wording.shape_of(test)) if is_named else test
     size = wording.direction(said, p)
     sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
     told = bool(test.finding) or (test.size is not None and test.size.is_clear)

@@ -179,10 +179,10 @@ def direction(test: HTest, pvalue: float) -> str:
         return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
         return f"{capital(test.finding)}. {size_in_words(test.size, clear=False)}"
-    return size_in_words(test.size, clear=found, shape=shape_of(test.places, test.size))
+    return size_in_words(test.size, clear=found)
 
 
-def size_in_words(size: Gap, *, clear: bool = True, shape: str = "") -> str:
+def size_in_words(size: Gap, *, clear: bool = True) -> str:
     """A mean prediction and an observed share; with the word for the side where that is clear."""
     predicted, observed, gap = numbers_in_words(size)
     if size.kind == "interval":
@@ -200,7 +200,6 @@ def size_in_words(size: Gap, *, clear: bool = True, shape: str = "") -> str:
         return f"{word}: {numbers}" if clear and size.is_clear else about
     if clear and size.is_clear:
         wrong = f"{surely_in_words(size)} too {size.side}".lstrip()
-        wrong += f" and {shape}" if shape else ""
         return f"P({size.name}) {wrong}: {predicted} predicted, {observed} observed ({gap})."
     return f"P({size.name}) is {predicted} on average, {observed} observed ({gap})."
 
@@ -212,9 +211,9 @@ def surely_in_words(size: Gap) -> str:
     return f"at least {100 * size.surely:.{decimals(size)}f} points"
 
 
-def wrong_in_words(places: Sequence[Gap], size: Gap | None) -> str:
+def wrong_in_words(test: HTest) -> str:
     """What is surely wrong in the surest place, or on both sides where these are one error."""
-    shape = shape_of(places, size)
+    shape, places = shape_of(test), test.places
     surest = {one.side: one for one in reversed(places)}.values() if shape else places[:1]
     wrong = [
         f"{one.name} is {surely_in_words(one)} too {one.side}"
@@ -223,15 +222,22 @@ def wrong_in_words(places: Sequence[Gap], size: Gap | None) -> str:
     return f"{shape}: {' and '.join(wrong)}".removeprefix(": ")
 
 
-def shape_of(places: Sequence[Gap], size: Gap | None) -> str:
-    """Whether ranges on both sides of the mean prediction are too far from it, or too near."""
+def shape_of(test: HTest) -> str:
+    """Whether ranges on both sides of the mean prediction are too far from it, or too near.
+
+    Where the mean is right and the temperature, which is that of all rows, says the same.
+    """
+    size, places, parts = test.size, test.places, test.components
     ranges = [one.where for one in places if one.where and one.where.is_range]
     shown = {(one.event, one.predicted) for one in ranges}
-    if size is None or len(ranges) < len(places) or shown != {(size.name, None)}:
+    if size is None or size.is_clear or parts is None or len(ranges) < len(places):
         return ""
+    level = test.level or EVIDENCE[1][0]
+    rows = [row for row, p in zip(parts.rows, parts.adjusted, strict=True) if p <= level]
     above = [one.predicted > size.predicted for one in places]
     far = {is_above == (one.side == "high") for is_above, one in zip(above, places, strict=True)}
-    if len({*above}) == 2 and len(far) == 1:
+    is_one = shown == {(size.name, None)} and len({*above}) == 2
+    if is_one and far == {row.estimate > 1.0 for row in rows if row.test == "temperature"}:
         return "too extreme" if far == {True} else "not extreme enough"
     return ""
 

@@ -219,10 +219,11 @@ class Combined(Measure):
     def bind_counted(self, predictions: Any, *, alone: bool = True) -> BoundMeasure | None:
         if not predictions.m:
             return super().bind_counted(predictions, alone=alone)
+        if predictions.m > 2 or predictions.n < MANY or not self.is_usual:
+            return None
         p, weight = np.ascontiguousarray(predictions.probs[:, -1]), predictions.weights
         counts = weight >= 1.0 / LARGEST
-        free = np.count_nonzero((p > 0.0) & (p < 1.0) & counts)
-        if predictions.m > 2 or not self.is_usual or free < MANY:
+        if np.count_nonzero((p > 0.0) & (p < 1.0) & counts) < MANY:
             return None
         order = order_of_probs(p)
         if not counts.all():

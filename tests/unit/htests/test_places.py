@@ -95,22 +95,24 @@ def test_ranges_on_both_sides_of_the_mean_are_one_error(factor, word):
         assert (p[rows].mean() > y[rows].mean()) == (place.side == "high")
     assert f". {word}: {first.name}" in " ".join(str(result).split())
     assert f". {word}. P(1) is" in " ".join(str(result.verdict()).split())
-    shifted = ct.test_calibration(expit(factor * z + 0.5), y, **OPTIONS)
-    assert f"P(1) too high and {word.lower()}: " in " ".join(str(shifted).split())
 
 
-def test_ranges_on_one_side_of_the_mean_are_no_shape():
-    """Nor are a range and the confidence of another event."""
-    p = np.repeat([0.1, 0.3, 0.8], 400)
-    y = np.concatenate([np.arange(400) < k for k in (90, 50, 370)]).astype(int)
-    result = ct.test_calibration(p, y, **OPTIONS)
-    assert [place.side for place in result.places] == ["high", "low", "low"]
-    assert wording.shape_of(result.places[:2], result.size) == "not extreme enough"
-    for some in (result.places, result.places[::2], result.places[:1], ()):
-        assert not wording.shape_of(some, result.size)
-    aside = dataclasses.replace(result.places[1].where, event="0", predicted=None)
-    other = dataclasses.replace(result.places[1], where=aside)
-    assert not wording.shape_of((result.places[0], other), result.size)
+def test_ranges_that_are_no_shape_of_all_rows_are_not_called_one():
+    """Not on one side of the mean, of another event, or against the temperature of all rows."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(0.0, 1.5, 600)
+    y = (rng.random(600) < expit(z)).astype(int)
+    result = ct.test_calibration(expit(3.0 * z), y, **OPTIONS)
+    *sides, other = result.places
+    assert wording.shape_of(result) == "too extreme"
+    aside = dataclasses.replace(other, where=dataclasses.replace(other.where, event="0"))
+    for some in ((*sides, aside), (other,), ()):
+        assert not wording.shape_of(dataclasses.replace(result, places=some))
+    parts = result.components
+    reverse = tuple(dataclasses.replace(row, estimate=1.0 / row.estimate) for row in parts.rows)
+    against = dataclasses.replace(parts, rows=reverse)
+    assert not wording.shape_of(dataclasses.replace(result, components=against))
+    assert not wording.shape_of(dataclasses.replace(result, components=None))
 
 
 def test_cells_name_the_places_of_rows():
